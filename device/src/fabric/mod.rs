@@ -1,0 +1,3 @@
+//! The exchange fabric: which word arrives where and when.
+
+pub mod topology;

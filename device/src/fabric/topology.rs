@@ -1,0 +1,134 @@
+//! Logical and physical tile numbers, and the route time between two tiles (`exchange.md` 1.1 to 1.4).
+
+use crate::memory::{TILES, TileId};
+
+/// A physical tile id: `64 row + 4 column + 2 lane + b` (11 bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct PhysicalTile(pub u16);
+
+impl PhysicalTile {
+    /// Distance from the mux along the column, 0 .. 22.
+    pub fn row(self) -> i32 {
+        i32::from(self.0 >> 6)
+    }
+    fn column(self) -> i32 {
+        i32::from((self.0 >> 2) & 15)
+    }
+    fn half(self) -> i32 {
+        i32::from((self.0 >> 5) & 1)
+    }
+    fn column_in_half(self) -> i32 {
+        i32::from((self.0 >> 2) & 7)
+    }
+    fn lane(self) -> i32 {
+        i32::from((self.0 >> 1) & 1)
+    }
+    fn column_lane(self) -> i32 {
+        i32::from(self.0 & 1)
+    }
+    fn folded(self) -> i32 {
+        let c = self.column();
+        if c < 8 { c } else { 15 - c }
+    }
+    /// The other member of the 64-bit pair.
+    pub fn partner(self) -> Self {
+        Self(self.0 ^ 2)
+    }
+    /// Whether the id exists on the chip.
+    pub fn exists(self) -> bool {
+        u32::from(self.0) < TILES
+    }
+}
+
+/// The physical id of a logical tile (boustrophedon over 32 blocks of 23 pairs).
+pub fn physical(tile: TileId) -> PhysicalTile {
+    let pair = tile.0 / 2;
+    let (block, i) = (pair / 23, pair % 23);
+    let row = if block % 2 == 0 { i } else { 22 - i };
+    PhysicalTile(64 * row + 4 * (block / 2) + 2 * (tile.0 % 2) + block % 2)
+}
+
+/// The logical number of a physical tile.
+pub fn logical(tile: PhysicalTile) -> TileId {
+    let block = 2 * (tile.column() as u16) + tile.column_lane() as u16;
+    let row = tile.row() as u16;
+    let i = if block % 2 == 0 { row } else { 22 - row };
+    TileId(2 * (23 * block + i) + tile.lane() as u16)
+}
+
+/// Route displacement from `s` to `d`; never 0, its sign gives the direction.
+pub fn displacement(s: PhysicalTile, d: PhysicalTile) -> i32 {
+    let mux = s.folded() + (s.half() ^ s.column_lane());
+    let same = d.half() == d.column_lane();
+    let offset = match (d.lane(), same) {
+        (1, true) => 2,
+        (1, false) => 4,
+        (_, true) => 1,
+        (_, false) => 5,
+    };
+    6 * (d.folded() - mux) + offset
+}
+
+/// The half of the outgoing bus that reaches `d` from `s`: 1 or 2, as in the send control field.
+pub fn direction(s: PhysicalTile, d: PhysicalTile) -> u8 {
+    if displacement(s, d) >= 1 { 1 } else { 2 }
+}
+
+/// Events from the send of a word at `s` until the mux of `d` must select `s`; can be negative.
+///
+/// A word sent in slot `S` (event `S + 1`) passes the mux of `d` at event `S + 1 + route_time`.
+pub fn route_time(s: PhysicalTile, d: PhysicalTile) -> i32 {
+    let turn =
+        if s.half() == d.half() { s.column_in_half() + 1 } else { 16 - s.column_in_half() };
+    8 * s.half() - 31 - d.column() + 4 * s.folded() - 4 * d.folded()
+        + turn
+        + 2 * (s.row() - d.row())
+        + displacement(s, d).abs()
+}
+
+/// Events from the mux of `d` to the write into its memory.
+pub fn mux_to_memory(d: PhysicalTile) -> i32 {
+    52 + 2 * d.row()
+}
+
+/// Events from the send of a word to its write: 18 .. 164.
+pub fn latency(s: PhysicalTile, d: PhysicalTile) -> i32 {
+    route_time(s, d) + mux_to_memory(d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_is_a_permutation() {
+        let mut seen = vec![false; TILES as usize];
+        for l in 0..TILES as u16 {
+            let p = physical(TileId(l));
+            assert_eq!(logical(p), TileId(l));
+            assert!(!std::mem::replace(&mut seen[p.0 as usize], true));
+        }
+    }
+
+    #[test]
+    fn ranges_over_the_whole_chip() {
+        let (mut tau, mut lat) = ((i32::MAX, i32::MIN), (i32::MAX, i32::MIN));
+        let mut first = 0u32;
+        for s in 0..TILES as u16 {
+            for d in (0..TILES as u16).filter(|&d| d != s) {
+                let (s, d) = (PhysicalTile(s), PhysicalTile(d));
+                let t = route_time(s, d);
+                tau = (tau.0.min(t), tau.1.max(t));
+                let l = latency(s, d);
+                lat = (lat.0.min(l), lat.1.max(l));
+                first += u32::from(direction(s, d) == 1);
+                if d.partner() != s {
+                    assert_eq!((t - route_time(s, d.partner())).abs(), 1);
+                }
+            }
+        }
+        assert_eq!(tau, (-78, 112));
+        assert_eq!(lat, (18, 164));
+        assert_eq!(first, TILES * (TILES - 1) / 2);
+    }
+}

@@ -1,0 +1,3 @@
+//! Exchange phases: problem, order, timing, rows.
+
+pub mod problem;

@@ -1,0 +1,3 @@
+//! From plans to work per tile: logical shards, kernel calls and exchange phases, without addresses.
+
+pub mod ir;

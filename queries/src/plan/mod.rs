@@ -1,0 +1,3 @@
+//! Plans: which tile computes what, and what it costs.
+
+pub mod layout;

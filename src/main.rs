@@ -1,0 +1,2 @@
+//! The `ipuc` command line.
+fn main() {}
