@@ -1,1 +1,4 @@
-//! (to come)
+//! The embedded tile kernel sources.
+
+/// File name and text of every kernel source.
+pub const SOURCES: &[(&str, &str)] = &[];

@@ -1,3 +1,4 @@
 //! From plans to work per tile: logical shards, kernel calls and exchange phases, without addresses.
 
 pub mod ir;
+pub mod program;
