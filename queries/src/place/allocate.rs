@@ -71,12 +71,8 @@ pub fn allocate(requests: &[Request], base: u32) -> Allocation {
     order.sort_by_key(|&i| (std::cmp::Reverse(requests[i].bytes), i));
     let mut addresses = vec![0u32; requests.len()];
     let mut placed: Vec<usize> = Vec::new();
-    let mut result = Allocation {
-        addresses: Vec::new(),
-        standard_end: base,
-        interleaved_start: LOADABLE_END,
-        overflow: Vec::new(),
-    };
+    let mut result =
+        Allocation { addresses: Vec::new(), standard_end: base, interleaved_start: LOADABLE_END, overflow: Vec::new() };
     let mut virtual_end = END.next_multiple_of(ELEMENT_PAIR);
     for &i in &order {
         let request = &requests[i];
