@@ -99,8 +99,7 @@ reduce_add_f16:
     { brnzdec $m6, .Lreduce_chunk ; f16v2gina $a7, $azero, 0 }
     st64step $a6:7, $mzero, $m0+=, 11
 
-.p2align 3
-    nop
+// The last chunk. Its repeat stands at 4 modulo 8, as the store before it begins there after whole bundles.
 .Lreduce_last:
     rpt $m5, (2f - 1f) / 8 - 1
 1:
