@@ -54,11 +54,11 @@ impl Compiler {
             kernels: Arc::default(),
             storage: salsa::Storage::default(),
         };
-        for (name, text) in ipuc_device::kernels::SOURCES {
-            let source = KernelSource::builder((*name).to_owned(), Arc::from(*text))
+        for (name, text) in ipuc_device::kernels::sources() {
+            let source = KernelSource::builder(name.to_owned(), Arc::from(text))
                 .durability(salsa::Durability::HIGH)
                 .new(&db);
-            db.kernels.insert((*name).to_owned(), source);
+            db.kernels.insert(name.to_owned(), source);
         }
         db
     }
