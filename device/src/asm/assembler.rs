@@ -8,7 +8,7 @@ use super::diagnostic::{Diagnostic, Level, Outcome, Problem};
 use super::expression::{Cursor, Expression, Names, Value};
 use super::lexer::{self, Kind};
 use super::operands::{self, is_reserved};
-use super::preprocess::Preprocessor;
+use super::preprocess::{MAXIMUM_FILES, Preprocessor};
 use super::section::{Fixup, Repeat, Section, default_attributes};
 use super::select::Rules;
 use super::statements::{Macro, Segment, Statements, Trace, first_word};
@@ -57,6 +57,8 @@ pub(super) struct Assembler<'a> {
     pub(super) fixups: Vec<Fixup>,
     pub(super) repeats: Vec<Repeat>,
     pub(super) listed: Vec<Listed>,
+    /// Place of the statement that is read now.
+    here: Position,
     /// Where the statement comes from that is read now.
     pub(super) trace: Option<Rc<Trace>>,
 }
@@ -85,6 +87,7 @@ impl<'a> Assembler<'a> {
             fixups: Vec::new(),
             repeats: Vec::new(),
             listed: Vec::new(),
+            here: Position { file: 0, line: 1, column: 1 },
             trace: None,
         };
         for (name, value) in options.flags.iter() {
@@ -98,7 +101,11 @@ impl<'a> Assembler<'a> {
         this
     }
 
-    pub(super) fn say(&mut self, level: Level, problem: Problem) {
+    pub(super) fn say(&mut self, level: Level, mut problem: Problem) {
+        // The end of an empty text has no place of its own.
+        if problem.at.line == 0 {
+            problem.at = self.here;
+        }
         let mut notes = Vec::new();
         let mut trace = self.trace.as_deref();
         while let Some(t) = trace {
@@ -145,6 +152,9 @@ impl<'a> Assembler<'a> {
 
     /// Preprocesses an `.include`d file and gives its lines.
     pub(super) fn include(&mut self, name: &str, at: Position) -> Outcome<Vec<Text>> {
+        if self.files.len() >= MAXIMUM_FILES {
+            return Err(Problem::new(at, format!("more than {MAXIMUM_FILES} files are included")));
+        }
         let found = self.options.includes.read(name, self.file_name(at));
         let Some((path, source)) = found else {
             return Err(Problem::new(at, format!("cannot find include file `{name}`")));
@@ -162,13 +172,11 @@ impl<'a> Assembler<'a> {
     /// Reads all statements.
     pub(super) fn run(&mut self) {
         let mut count = 0;
-        let mut last = Position { file: 0, line: 1, column: 1 };
         while let Some(segment) = self.statements.next() {
-            last = segment.text.position(0);
             count += 1;
             if count > MAXIMUM_STATEMENTS || self.errors >= MAXIMUM_ERRORS {
                 let message = if self.errors > 0 { "too many errors" } else { "source is too long" };
-                self.error(Problem::new(last, message));
+                self.error(Problem::new(segment.text.position(0), message));
                 break;
             }
             self.trace.clone_from(&segment.trace);
@@ -183,7 +191,6 @@ impl<'a> Assembler<'a> {
         for at in self.conditions.drain(..).map(|c| c.at).collect::<Vec<_>>() {
             self.error(Problem::new(at, ".if without .endif"));
         }
-        let _ = last;
     }
 
     /// Errors and warnings in order of their place.
@@ -290,6 +297,7 @@ impl<'a> Assembler<'a> {
     fn statement(&mut self, text: &Text) -> Outcome<()> {
         let word = first_word(&text.bytes);
         let at = text.position(0);
+        self.here = at;
         if self.conditions.iter().all(|c| c.active) {
             if let Some(definition) = self.macros.get(&word).cloned() {
                 let rest = text.slice(word.len(), text.bytes.len());

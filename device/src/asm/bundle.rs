@@ -196,8 +196,8 @@ fn violations(halves: &[Selected]) -> Vec<Problem> {
         if !half.form.coissue {
             list.push(Problem::new(half.at, format!("`{name}` cannot stand in a bundle")));
         } else if half.form.lane != lane {
-            let (is, slot) = if lane == Lane::Main { ("aux", "first") } else { ("main", "second") };
-            list.push(Problem::new(half.at, format!("`{name}` is a {is}-lane instruction in the {slot} slot")));
+            let (is, slot) = if lane == Lane::Main { ("an aux", "first") } else { ("a main", "second") };
+            list.push(Problem::new(half.at, format!("`{name}` is {is}-lane instruction in the {slot} slot")));
         }
     }
     let [main, aux] = halves else { return list };

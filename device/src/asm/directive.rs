@@ -19,6 +19,9 @@ use crate::link::Relocation;
 /// Repetitions of one `.rept` at most.
 const MAXIMUM_REPETITIONS: i64 = 1 << 20;
 
+/// Bytes of one repetition at most, with 64 for each statement.
+const MAXIMUM_REPEATED: usize = 64 << 20;
+
 /// Directives that are read even where statements are skipped.
 pub(super) fn is_conditional(word: &str) -> bool {
     matches!(
@@ -268,7 +271,7 @@ impl Assembler<'_> {
             let mut cursor = Cursor::new(rest, &tokens);
             let count = self.number(&mut cursor)?;
             cursor.expect_end()?;
-            if !(0..=MAXIMUM_REPETITIONS).contains(&count) || count as usize * bytes > 256 << 20 {
+            if !(0..=MAXIMUM_REPETITIONS).contains(&count) || count as usize * bytes > MAXIMUM_REPEATED {
                 return Err(Problem::new(at, format!(".rept of {count} is out of range")));
             }
             for _ in 0..count {
@@ -289,7 +292,7 @@ impl Assembler<'_> {
                 let after = after.trimmed();
                 (0..after.bytes.len()).map(|i| after.slice(i, i + 1)).collect()
             };
-            if values.len() * bytes > 256 << 20 {
+            if values.len() * bytes > MAXIMUM_REPEATED {
                 return Err(Problem::new(at, format!("{word} is too long")));
             }
             for value in values {
