@@ -35,12 +35,7 @@ fn describe(bytes: &[u8]) -> Vec<String> {
             continue;
         }
         let data = section.data().expect("data");
-        out.push(format!(
-            "section {name} flags {:#x} align {} size {}",
-            sh_flags.0,
-            section.align(),
-            section.size()
-        ));
+        out.push(format!("section {name} flags {:#x} align {} size {}", sh_flags.0, section.align(), section.size()));
         for line in data.chunks(32) {
             out.push(format!("  {}", hex(line)));
         }
@@ -107,10 +102,7 @@ fn check(path: &Path, failures: &mut Vec<String>) -> (usize, usize) {
         ..Options::default()
     };
 
-    let words: Vec<&str> = source
-        .lines()
-        .filter_map(|l| l.rsplit_once("# = ").map(|(_, h)| h.trim()))
-        .collect();
+    let words: Vec<&str> = source.lines().filter_map(|l| l.rsplit_once("# = ").map(|(_, h)| h.trim())).collect();
     if !words.is_empty() {
         match asm::hex(&name, &source, &options) {
             Err(list) => failures.push(format!("{name}: {}", list[0])),

@@ -57,8 +57,8 @@ fn every_relocation_writes_its_field_only() {
     assert_eq!(cases.len(), Relocation::all().count());
     for (relocation, value, expected) in cases {
         let bytes = relocated(relocation, value).unwrap_or_else(|e| panic!("{e}"));
-        let found: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-        assert_eq!(found, expected, "{relocation:?}");
+        let bytes: [u8; 8] = bytes.try_into().expect("eight bytes");
+        assert_eq!(format!("{:016x}", u64::from_be_bytes(bytes)), expected, "{relocation:?}");
     }
 }
 
@@ -127,19 +127,16 @@ fn instructions_get_their_addresses() {
     assert_eq!(image.entry, 0x4c018);
     assert_eq!(image.symbols["helper"], 0x4c03c);
     assert_eq!(image.segments.len(), 1);
-    let words: Vec<u32> = image.segments[0]
-        .bytes
-        .chunks(4)
-        .map(|c| u32::from_le_bytes(c.try_into().expect("words")))
-        .collect();
+    let words: Vec<u32> =
+        image.segments[0].bytes.chunks(4).map(|c| u32::from_le_bytes(c.try_into().expect("words"))).collect();
     let table = image.sections.iter().find(|s| s.section == ".data").expect("placed").address;
     let worker = image.sections.iter().find(|s| s.section == ".text.worker").expect("placed").address;
     assert_eq!((worker % 8, table % 4), (0, 0));
     assert_eq!(words[0], 0x1900_0000 | (table + 4));
-    assert_eq!(words[1], 0x18a0_0000 | 0x4c03c / 4);
+    assert_eq!(words[1], 0x18a0_0000 | (0x4c03c / 4));
     let offset = (worker - 0x4c000) / 4;
     assert_eq!(words[2], 0x1400_1000 | offset & 0xfff | offset >> 12 << 16);
-    assert_eq!(words[3], 0x4080_0000 | 0x4c018 / 4);
+    assert_eq!(words[3], 0x4080_0000 | (0x4c018 / 4));
     let at = ((worker - 0x4c018) / 4) as usize;
     assert_eq!(words[at..at + 2], [0x9900_0000 | table, 0x9a00_0000 | table]);
     let at = ((table - 0x4c018) / 4) as usize;
@@ -202,7 +199,8 @@ fn regions_are_filled_in_order_and_never_reopened() {
         "section .text.b of a.o (32 bytes, alignment 1) fits no region of 0x4c018..0x4c030; 64 bytes to place, 12 bytes \
          placed already"
     );
-    let error = link_with(&[("a.o", source)], &options(&[(0x4c018, 0x4c030), (0x4c020, 0x4c040)])).expect_err("overlap");
+    let error =
+        link_with(&[("a.o", source)], &options(&[(0x4c018, 0x4c030), (0x4c020, 0x4c040)])).expect_err("overlap");
     assert!(error.to_string().contains("overlap"), "{error}");
 }
 
@@ -240,7 +238,7 @@ fn externals_and_absolute_symbols() {
     let mut o = options(&[(0x4c018, 0x50000)]);
     o.externals.insert("tile_program".into(), 0x4e000);
     let image = link_with(&[("a", source)], &o).expect("links");
-    assert_eq!(image.segments[0].bytes[..4], (0x4080_0000u32 | 0x4e000 / 4).to_le_bytes());
+    assert_eq!(image.segments[0].bytes[..4], (0x4080_0000u32 | (0x4e000 / 4)).to_le_bytes());
     assert_eq!((image.symbols["size"], image.symbols["tile_program"]), (0x1234, 0x4e000));
     o.externals.insert("tile_program".into(), 0x20_0000);
     let error = link_with(&[("a", source)], &o).expect_err("out of range").to_string();

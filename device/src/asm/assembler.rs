@@ -22,7 +22,7 @@ const MAXIMUM_ERRORS: usize = 100;
 /// Statements of one source at most, expansions included.
 const MAXIMUM_STATEMENTS: usize = 4_000_000;
 
-/// One `.if` that is open.
+/// One `.if` that is open. It is never active inside one that is not, so the innermost one decides.
 pub(super) struct Condition {
     pub(super) active: bool,
     pub(super) taken: bool,
@@ -214,7 +214,7 @@ impl<'a> Assembler<'a> {
 
     fn segment(&mut self, segment: &Segment) -> Outcome<()> {
         let text = &segment.text;
-        let skipping = self.conditions.iter().any(|c| !c.active);
+        let skipping = self.conditions.last().is_some_and(|c| !c.active);
         if skipping {
             let word = first_word(&text.bytes);
             if !super::directive::is_conditional(&word) {
@@ -248,10 +248,8 @@ impl<'a> Assembler<'a> {
             }
             if let Some((name, after)) = label(bytes, i) {
                 i = after;
-                if !skipping {
-                    if let Err(problem) = self.label(&name, at) {
-                        self.error(problem);
-                    }
+                if !skipping && let Err(problem) = self.label(&name, at) {
+                    self.error(problem);
                 }
                 continue;
             }
@@ -298,12 +296,12 @@ impl<'a> Assembler<'a> {
         let word = first_word(&text.bytes);
         let at = text.position(0);
         self.here = at;
-        if self.conditions.iter().all(|c| c.active) {
-            if let Some(definition) = self.macros.get(&word).cloned() {
-                let rest = text.slice(word.len(), text.bytes.len());
-                if !rest.trimmed().bytes.starts_with(b"=") {
-                    return self.expand(&definition, &rest, at);
-                }
+        if self.conditions.last().is_none_or(|c| c.active)
+            && let Some(definition) = self.macros.get(&word).cloned()
+        {
+            let rest = text.slice(word.len(), text.bytes.len());
+            if !rest.trimmed().bytes.starts_with(b"=") {
+                return self.expand(&definition, &rest, at);
             }
         }
         if word.starts_with('.') && word.len() > 1 {
@@ -326,7 +324,7 @@ impl<'a> Assembler<'a> {
             return Err(Problem::new(at, format!("unknown mnemonic `{name}`")));
         }
         let list = operands::arguments(&mut cursor, &mut self.names())?;
-        let meaning = alias::meaning(name, &list, &self.rules, at)?;
+        let meaning = alias::meaning(name, &list, self.rules, at)?;
         if let Some(warning) = meaning.warning {
             self.warn(warning);
         }

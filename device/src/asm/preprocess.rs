@@ -84,6 +84,7 @@ impl Token {
     }
 }
 
+/// A conditional that is open. It is never active inside one that is not, so the innermost one decides.
 struct Condition {
     /// The group that stands now is active.
     active: bool,
@@ -138,7 +139,7 @@ impl<'a> Preprocessor<'a> {
         let mut conditions: Vec<Condition> = Vec::new();
         let mut lines = logical_lines(source.as_bytes(), file).into_iter().peekable();
         while let Some(line) = lines.next() {
-            let active = conditions.iter().all(|c| c.active);
+            let active = conditions.last().is_none_or(|c| c.active);
             match line {
                 Line::Directive(text) => {
                     if let Err(problem) = self.directive(&text, active, &mut conditions, name, depth) {

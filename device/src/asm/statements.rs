@@ -249,11 +249,13 @@ impl Macro {
             let mut j = i;
             let key = word(bytes, &mut j);
             let mut start = i;
-            if !key.is_empty() && bytes.get(j) == Some(&b'=') && bytes.get(j + 1) != Some(&b'=') {
-                if let Some(named) = self.parameters.iter().position(|p| p.name == key) {
-                    index = named;
-                    start = j + 1;
-                }
+            if !key.is_empty()
+                && bytes.get(j) == Some(&b'=')
+                && bytes.get(j + 1) != Some(&b'=')
+                && let Some(named) = self.parameters.iter().position(|p| p.name == key)
+            {
+                index = named;
+                start = j + 1;
             }
             let (value, end) = argument(arguments, start);
             let Some(slot) = values.get_mut(index) else {
