@@ -182,7 +182,7 @@ fn gemm(operation: &Operation, k_parts: u32, values: &BTreeMap<String, Expected>
         .map(|at| {
             let exact = exact_rows[at / columns] && exact_columns[at % columns];
             let absolute_sum = f64::from(absolute_sums[at]);
-            if exact && ((absolute_sum + values[at].abs()) / 2.0 <= EXACT || range(at) <= EXACT) {
+            if exact && (f64::midpoint(absolute_sum, values[at].abs()) <= EXACT || range(at) <= EXACT) {
                 return 0.0;
             }
             let carried = carried.as_ref().map_or(0.0, |squares| f64::from(squares[at]));

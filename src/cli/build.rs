@@ -89,9 +89,8 @@ fn write_package(mut package: Package, model: &Path, output: &Path) -> anyhow::R
 pub(super) fn check(console: &Console, common: &Common, arguments: &Check) -> anyhow::Result<Exit> {
     let text = read_model(&arguments.model)?;
     let diagnostics = match compile::check(&request(console, common, &arguments.model, &text)) {
-        Ok(diagnostics) => diagnostics,
+        Ok(diagnostics) | Err(Failure::Problems { diagnostics, .. }) => diagnostics,
         Err(Failure::Unavailable(reason)) => return Err(Refused(reason.into()).into()),
-        Err(Failure::Problems { diagnostics, .. }) => diagnostics,
     };
     let mut exit = Exit::Success;
     for diagnostic in &diagnostics {

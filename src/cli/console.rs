@@ -53,7 +53,7 @@ impl Console {
     }
 
     /// Results that are text in themselves, whatever the format: a schema, a listing.
-    pub(super) fn text(&self, text: &str) -> io::Result<()> {
+    pub(super) fn text(text: &str) -> io::Result<()> {
         io::stdout().write_all(text.as_bytes())
     }
 
@@ -71,13 +71,13 @@ impl Console {
         if self.json {
             self.object("diagnostic", diagnostic.json.clone())
         } else {
-            self.note(&diagnostic.rendered);
+            Self::note(&diagnostic.rendered);
             Ok(())
         }
     }
 
     /// A remark on stderr. That no one reads it changes nothing.
-    pub(super) fn note(&self, text: &str) {
+    pub(super) fn note(text: &str) {
         let _ = writeln!(io::stderr(), "{}", text.trim_end());
     }
 

@@ -23,7 +23,7 @@ pub(super) fn inspect(console: &Console, arguments: &Inspect) -> anyhow::Result<
             "debug_regions": manifest.debug_regions, "report": Report::of_package(manifest) });
         console.object("inspect", object)?;
     } else {
-        console.text(&summary(&package))?;
+        Console::text(&summary(&package))?;
     }
     Ok(Exit::Success)
 }

@@ -4,6 +4,7 @@
 //! or a test that fails, ends with 1. Results are on stdout, everything else on stderr.
 
 mod arguments;
+mod assembly;
 mod build;
 mod console;
 mod exit;
@@ -50,8 +51,8 @@ fn dispatch(console: &Console, cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(arguments) => build::check(console, &cli.common, arguments),
         Command::Inspect(arguments) => inspect::inspect(console, arguments),
         Command::Schema => later("schema"),
-        Command::Asm(_) => later("asm"),
-        Command::Disasm(_) => later("disasm"),
+        Command::Asm(arguments) => assembly::assemble(console, arguments),
+        Command::Disasm(arguments) => assembly::disassemble(console, arguments),
         Command::Explain(_) => later("explain"),
         Command::Watch(_) => later("watch"),
         Command::Bisect(_) => later("bisect"),

@@ -123,10 +123,10 @@ impl Outcome {
         report: &Report,
     ) -> anyhow::Result<()> {
         let (path, tiles) = (path.display().to_string(), package.tiles.len());
-        if let Some(verdict) = &self.verdict {
-            if let Some(miss) = &verdict.worst {
-                console.note(&format!("{} of {} elements are wrong: {miss}", verdict.misses, verdict.elements));
-            }
+        if let Some(verdict) = &self.verdict
+            && let Some(miss) = &verdict.worst
+        {
+            Console::note(&format!("{} of {} elements are wrong: {miss}", verdict.misses, verdict.elements));
         }
         if let Some(measured) = &self.measured {
             console.line(&format!(

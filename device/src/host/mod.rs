@@ -19,7 +19,7 @@ use half::f16;
 use crate::memory::TileId;
 use crate::package::{Package, PackageError, StorageError};
 
-pub use loader::Loader;
+pub use loader::{Content, Loader};
 pub use sim::SimDevice;
 
 /// What one run did and cost; fields as the report contract defines them.
