@@ -9,8 +9,11 @@
 //! `P` the sum at that point, or `u 2^-14` where `P` is subnormal; so `|P|` below means `|P| + 2^-14`. F32 rounding is
 //! 2^-24 at a time and disappears in the slack of 1/64 on `u`.
 //!
-//! **Exact data.** If all elements of the row and the column are integers without error and `sum |x w| <= 2048`, every
-//! sum of a subset of the products is an integer that F16 holds: no rounding happens, the tolerance is 0.
+//! **Exact data.** F16 holds all integers up to 2048. If all elements of the row and the column are integers without error,
+//! the tolerance is 0 where no sum that the chip rounds can be larger:
+//! - in any order, if neither the positive nor the negative products add up to more: `(sum |x w| + |y|) / 2 <= 2048`;
+//! - as the chip adds (ascending K in groups, parts of consecutive groups), if no sum over consecutive groups is larger:
+//!   the largest minus the smallest running sum is at most 2048.
 //!
 //! **Other data.** The sums walk from 0 to the result `y`. In units of time `t` in 0..1 and with `S = sqrt(sum (x w)^2)`
 //! the walk is `y t + S b(t)` with a Brownian bridge `b`, whatever the order of the products. The errors are independent
@@ -37,6 +40,7 @@
 mod product;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use ipuc_device::package::{Dtype, Graph, Operation, OperationKind};
 use rayon::prelude::*;
@@ -45,7 +49,7 @@ use crate::tensors::HostTensor;
 use product::product;
 
 /// Products that are added in F32 before a rounding to F16.
-const GROUP: u64 = 16;
+const GROUP: usize = 16;
 /// Largest integer up to which F16 holds all integers.
 const EXACT: f64 = 2048.0;
 /// Largest finite F16.
@@ -166,13 +170,19 @@ fn gemm(operation: &Operation, k_parts: u32, values: &BTreeMap<String, Expected>
 
     let exact_rows = exact_lines(left, |line| (line * inner..(line + 1) * inner).step_by(1), rows);
     let exact_columns = exact_lines(right, |line| (line..inner * columns).step_by(columns), columns);
-    let roundings = (inner as u64).div_ceil(GROUP) + u64::from(k_parts);
+    let roundings = (inner as u64).div_ceil(GROUP as u64) + u64::from(k_parts);
+    let columns_first = OnceLock::new();
+    let range = |at: usize| {
+        let turned = columns_first.get_or_init(|| transposed(&right.values, inner, columns));
+        let row = &left.values[at / columns * inner..][..inner];
+        range_of_sums(row, &turned[at % columns * inner..][..inner])
+    };
     let tolerance = (0..values.len())
         .into_par_iter()
         .map(|at| {
             let exact = exact_rows[at / columns] && exact_columns[at % columns];
             let absolute_sum = f64::from(absolute_sums[at]);
-            if exact && absolute_sum <= EXACT {
+            if exact && (f64::midpoint(absolute_sum, values[at].abs()) <= EXACT || range(at) <= EXACT) {
                 return 0.0;
             }
             let carried = carried.as_ref().map_or(0.0, |squares| f64::from(squares[at]));
@@ -217,6 +227,22 @@ fn carried_squares(
             Some(from_left.iter().zip(&from_right).map(|(a, b)| a + b).collect())
         }
     }
+}
+
+/// Columns as rows.
+fn transposed(values: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+    (0..columns).flat_map(|c| (0..rows).map(move |r| values[r * columns + c])).collect()
+}
+
+/// Largest minus smallest running sum of the products, looked at before the first and after each group: the largest
+/// magnitude of a sum over consecutive groups.
+fn range_of_sums(row: &[f64], column: &[f64]) -> f64 {
+    let (mut sum, mut low, mut high) = (0f64, 0f64, 0f64);
+    for (x, w) in row.chunks(GROUP).zip(column.chunks(GROUP)) {
+        sum += x.iter().zip(w).map(|(x, w)| x * w).sum::<f64>();
+        (low, high) = (low.min(sum), high.max(sum));
+    }
+    high - low
 }
 
 /// Which rows (or columns) hold only integers without error.

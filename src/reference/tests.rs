@@ -79,16 +79,23 @@ fn a_product_by_hand() {
 
 #[test]
 fn integers_are_exact_up_to_2048_and_not_beyond() {
-    let data = |value: f32| {
-        BTreeMap::from([
-            ("x".to_owned(), host([1, 4], &[value, -512.0, 512.0, -512.0])),
-            ("w".to_owned(), host([4, 1], &[1.0; 4])),
-        ])
+    let tolerance = |x: &[f32]| {
+        let inner = x.len() as u64;
+        let data = BTreeMap::from([
+            ("x".to_owned(), host([1, inner], x)),
+            ("w".to_owned(), host([inner, 1], &vec![1.0; x.len()])),
+        ]);
+        evaluate(&single(1, inner, 1), &data).unwrap()["y"].tolerance[0]
     };
-    let exact = &evaluate(&single(1, 4, 1), &data(512.0)).unwrap()["y"];
-    assert_eq!((exact.values[0], exact.tolerance[0]), (0.0, 0.0));
-    let beyond = &evaluate(&single(1, 4, 1), &data(513.0)).unwrap()["y"];
-    assert!(beyond.tolerance[0] > 0.0);
+    assert_eq!(tolerance(&[1024.0, -512.0, 512.0, 512.0]), 0.0);
+    // 2049 is no F16, though the four products of a group would give it in one rounding.
+    assert!(tolerance(&[1024.0, 1.0, 512.0, 512.0]) > 0.0);
+    assert!(tolerance(&[1024.0, -512.5, 512.0, 512.0]) > 0.0);
+    // Groups of 16: sums of consecutive groups within 2048, though all positive products together are not.
+    let groups = |sums: &[f32]| -> Vec<f32> { sums.iter().flat_map(|&sum| [sum / 16.0; 16]).collect() };
+    assert_eq!(tolerance(&groups(&[1600.0, -1600.0, 1600.0, 448.0])), 0.0);
+    assert!(tolerance(&groups(&[1600.0, -1600.0, 1600.0, 464.0])) > 0.0);
+    assert!(tolerance(&groups(&[-1600.0, 1600.0, 1600.0, -1600.0])) > 0.0);
 }
 
 #[test]

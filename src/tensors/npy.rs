@@ -66,9 +66,10 @@ fn check_header(bytes: &[u8]) -> anyhow::Result<()> {
     ensure!(bytes.starts_with(b"\x93NUMPY"), "not a .npy file");
     let Some(end) = header_end(bytes) else { bail!("the .npy header is cut short") };
     ensure!(end <= LONGEST_HEADER, "a .npy header of {end} bytes");
-    let count = |byte: u8| bytes[10..end].iter().filter(|&&b| b == byte).count();
-    ensure!(count(b'[') == 0, "records are not supported; use '<f4', '<f2' or '<i4'");
-    ensure!(count(b'(') == 1 && count(b'{') == 1, "the .npy header is not one dictionary with a shape");
+    let header = &bytes[10..end];
+    let once = |byte: u8| header.split(|&b| b == byte).nth(2).is_none();
+    ensure!(!header.contains(&b'['), "records are not supported; use '<f4', '<f2' or '<i4'");
+    ensure!(once(b'(') && once(b'{'), "the .npy header is not one dictionary with a shape");
     Ok(())
 }
 

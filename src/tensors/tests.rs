@@ -107,10 +107,10 @@ fn arrays_come_back_as_written() {
 fn random_data_never_changes() {
     let normal = draw(&tensor(Dtype::F32, &[4]), Distribution::Normal(1.0), 7).unwrap();
     let integers = draw(&tensor(Dtype::F16, &[8]), Distribution::Integers(-3, 3), 7).unwrap();
-    expect_test::expect![[r#"
+    expect_test::expect![[r"
         F32 { shape: [4], elements: [1.7911413, 0.19172691, -1.1336511, -0.75371575] }
         F16 { shape: [8], elements: [3.0, 0.0, -2.0, -1.0, 1.0, 2.0, -3.0, -3.0] }
-    "#]]
+    "]]
     .assert_eq(&format!("{normal:?}\n{integers:?}\n"));
     // Another name or another seed is other data; the same is the same.
     let mut other = tensor(Dtype::F32, &[4]);

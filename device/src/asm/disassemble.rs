@@ -30,6 +30,11 @@ pub fn disassemble_words(words: &[u32], address: u32, context: Context) -> Vec<L
     lines(words, address, &|word| decode(word, context))
 }
 
+/// Disassembles consecutive words that either a worker or the supervisor may execute.
+pub fn disassemble_either(words: &[u32], address: u32) -> Vec<Line> {
+    lines(words, address, &decode_any)
+}
+
 /// An instruction of either context; no word is one thing for workers only and another for the supervisor only.
 fn decode_any(word: u32) -> Option<Instruction> {
     decode(word, Context::Worker).or_else(|| decode(word, Context::Supervisor))

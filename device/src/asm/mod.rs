@@ -41,7 +41,7 @@ mod symbols;
 mod text;
 
 pub use diagnostic::{Diagnostic, Level};
-pub use disassemble::{Disassembly, DisassemblyError, Line, disassemble_object, disassemble_words};
+pub use disassemble::{Disassembly, DisassemblyError, Line, disassemble_either, disassemble_object, disassemble_words};
 
 use crate::isa::{AmpFlags, Context};
 

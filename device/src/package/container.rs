@@ -98,7 +98,7 @@ struct TileRun {
 #[derive(Default)]
 struct Blobs {
     rows: Vec<SegmentRow>,
-    blobs: Vec<Arc<[u8]>>,
+    contents: Vec<Arc<[u8]>>,
     by_digest: HashMap<blake3::Hash, u32>,
     /// Saves hashing the same allocation for every tile; all allocations live as long as the package borrowed here.
     by_pointer: FxHashMap<(*const u8, usize), u32>,
@@ -115,7 +115,7 @@ impl Blobs {
         let index = *self.by_digest.entry(digest).or_insert(next);
         if index == next {
             self.rows.push(SegmentRow { bytes: bytes.len() as u32, digest: digest.to_hex().to_string() });
-            self.blobs.push(bytes.clone());
+            self.contents.push(bytes.clone());
         }
         self.by_pointer.insert(pointer, index);
         index
@@ -137,14 +137,14 @@ impl Package {
         }
         let stored = Stored { manifest: &self.manifest, segments: blobs.rows, tile_images };
         let manifest = rmp_serde::to_vec_named(&stored).map_err(|e| PackageError::Manifest(e.to_string()))?;
-        let blob_bytes: usize = blobs.blobs.iter().map(|blob| blob.len()).sum();
+        let blob_bytes: usize = blobs.contents.iter().map(|blob| blob.len()).sum();
         let mut file = Vec::with_capacity(MANIFEST_AT + manifest.len() + blob_bytes);
         file.extend_from_slice(&MAGIC);
         file.extend_from_slice(&FORMAT.to_le_bytes());
         file.extend_from_slice(&[0; 32]);
         file.extend_from_slice(&(manifest.len() as u64).to_le_bytes());
         file.extend_from_slice(&manifest);
-        for blob in &blobs.blobs {
+        for blob in &blobs.contents {
             file.extend_from_slice(blob);
         }
         let digest = blake3::hash(&file[BODY_AT..]);
