@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use ipuc_device::memory::TileId;
 
 use super::ir::{Argument, Buffer, BufferRef, Call, KernelInstance, Load, MemoryClass, OpWork, Step, TileCalls};
+use crate::digest::Keyed;
 use crate::exchange::problem::{Destination, Place, Problem, Transfer};
 use crate::plan::cost;
 use crate::plan::gemm::{Cell, GemmPlan, GemmShape, OperandKind};
@@ -376,7 +377,7 @@ pub fn lower(shape: &GemmShape, plan: &GemmPlan, left: Option<&Layout>) -> OpWor
         if !transfers.is_empty() {
             transfers
                 .sort_unstable_by(|a, b| (a.source, a.at, &a.destinations).cmp(&(b.source, b.at, &b.destinations)));
-            steps.push(Step::Exchange(Problem { transfers }));
+            steps.push(Step::Exchange(Keyed::new(Problem { transfers })));
         }
         for cell in plan.cells() {
             calls.insert(plan.tile(cell), vec![gemm_call(shape, plan, &all, cell, step)]);
@@ -517,7 +518,7 @@ fn reduce(shape: &GemmShape, plan: &GemmPlan, all: &Buffers, received: u32, resu
         );
     }
     transfers.sort_unstable_by(|a, b| (a.source, a.at, &a.destinations).cmp(&(b.source, b.at, &b.destinations)));
-    steps.push(Step::Exchange(Problem { transfers }));
+    steps.push(Step::Exchange(Keyed::new(Problem { transfers })));
     steps.push(Step::Compute(grouped(calls)));
 }
 

@@ -19,6 +19,8 @@ pub enum OperandSource {
     Tensor(u32),
     /// The result of operator `i`.
     Result(u32),
+    /// An input that the loader writes for operator `i`: every byte goes to one tile, so others fetch it from there.
+    Loaded(u32),
 }
 
 /// One operator of a program.
@@ -85,7 +87,9 @@ impl Program {
             BufferRef::Own(i) => self.first_buffer[operator as usize] + i,
             BufferRef::Operand { operand, buffer } => {
                 match self.operators[operator as usize].operands[operand as usize] {
-                    OperandSource::Result(producer) => self.first_buffer[producer as usize] + buffer,
+                    OperandSource::Result(owner) | OperandSource::Loaded(owner) => {
+                        self.first_buffer[owner as usize] + buffer
+                    }
                     // The loader writes into the operator's own buffers, so nothing names a tensor's.
                     OperandSource::Tensor(_) => unreachable!("operand {operand} is loaded, it has no producer"),
                 }

@@ -50,6 +50,8 @@ pub struct PlannedOperator {
 pub struct PlanSet {
     /// In execution order.
     pub operators: Vec<PlannedOperator>,
+    /// Work units that scheduling may spend on a phase.
+    pub effort: u32,
 }
 
 /// A plan set with its price.
@@ -157,6 +159,7 @@ fn price(operators: &[OperatorInput], state: &State) -> Priced {
                 output: o.output,
             })
             .collect(),
+        effort: 0,
     };
     let base = PLACEABLE_BASE + table_elements(state.table_bytes) * ELEMENT;
     let allocation = allocate(&requests(&set), base);
@@ -180,12 +183,15 @@ fn requests(set: &PlanSet) -> Vec<Request> {
     let count = set.operators.len() as u32;
     let mut last_use: Vec<u32> =
         (0u32..).zip(&set.operators).map(|(o, op)| if op.output { 3 * count } else { 3 * o + 2 }).collect();
+    let mut last_load: Vec<u32> = (0..count).map(|o| 3 * o + 1).collect();
     for (o, operator) in (0u32..).zip(&set.operators) {
         for source in &operator.operands {
-            if let OperandSource::Result(producer) = source {
-                let last = &mut last_use[*producer as usize];
-                *last = (*last).max(3 * o + 1);
-            }
+            let last = match source {
+                OperandSource::Result(owner) => &mut last_use[*owner as usize],
+                OperandSource::Loaded(owner) => &mut last_load[*owner as usize],
+                OperandSource::Tensor(_) => continue,
+            };
+            *last = (*last).max(3 * o + 1);
         }
     }
     let mut requests = Vec::new();
@@ -193,7 +199,7 @@ fn requests(set: &PlanSet) -> Vec<Request> {
         let first = requests.len() as u32;
         for (buffer, life) in buffers_of(&operator.shape, &operator.plan) {
             let live = match life {
-                Life::Loaded => (0, 3 * o + 1),
+                Life::Loaded => (0, last_load[o as usize]),
                 Life::Staged => (3 * o, 3 * o + 1),
                 Life::Partial => (3 * o + 1, 3 * o + 2),
                 Life::Received => (3 * o + 2, 3 * o + 2),
