@@ -18,6 +18,8 @@ use super::value::{Edit, Value};
 pub struct Ast {
     /// The outermost value.
     pub root: Node,
+    /// The text had no defects.
+    pub sound: bool,
 }
 
 /// The path of a member.

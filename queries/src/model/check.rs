@@ -54,7 +54,7 @@ impl Checker {
             let member_at = member_path(path, &member.key);
             match record.keys.iter().find(|key| key.name == member.key) {
                 Some(key) if matches!(key.form, Form::Later) => {
-                    let message = format!("{} `{}` is not supported yet", place(path), member.key);
+                    let message = format!("{} is not supported yet", place(&member_at));
                     self.problems.push(
                         Problem::new(NOT_SUPPORTED, message)
                             .at(member_at, Part::Key, "not supported yet")
@@ -101,7 +101,7 @@ impl Checker {
         let label = meant.map_or("not a key of the schema".to_owned(), |meant| format!("did you mean `{meant}`?"));
         let mut problem = Problem::new(UNKNOWN_KEY, format!("unknown key `{}` in {}", shown(key), place(path)))
             .at(at.clone(), Part::Key, label)
-            .note(format!("keys of {} {}: {}", article(record.what), record.what, listed(accepted())))
+            .note(format!("keys of {}: {}", record.what, listed(accepted())))
             .datum("key", key);
         if let Some(meant) = meant {
             let edits = vec![Edit::set(at, Value::Null), Edit::set(member_path(path, meant), value.to_value())];
@@ -307,8 +307,4 @@ impl Checker {
             _ => self.invalid(path, "must name a .npy file", "not a .npy file"),
         }
     }
-}
-
-fn article(word: &str) -> &'static str {
-    if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }

@@ -336,8 +336,9 @@ impl Parser<'_> {
                 Node { span: Span::new(start, self.at), kind }
             }
             Some(quote @ (b'"' | b'\'')) => {
-                let text = self.string(quote);
-                Node { span: Span::new(start, self.at), kind: Kind::Text(text) }
+                let (text, closed) = self.string(quote);
+                let kind = if closed { Kind::Text(text) } else { Kind::Invalid };
+                Node { span: Span::new(start, self.at), kind }
             }
             Some(b'-' | b'+' | b'.' | b'0'..=b'9') => {
                 let kind = self.number();
@@ -402,7 +403,7 @@ impl Parser<'_> {
         let complete = loop {
             self.space();
             let start = self.at;
-            let key = match self.peek() {
+            let (key, closed) = match self.peek() {
                 None => {
                     self.end_of_text();
                     break false;
@@ -426,7 +427,7 @@ impl Parser<'_> {
                     let word = self.word().to_owned();
                     let message = format!("the key `{word}` must stand in double quotes");
                     self.defect(start, self.at, message, format!("write \"{word}\""));
-                    word
+                    (word, true)
                 }
                 Some(_) => {
                     let found = self.text[start..].chars().next().expect("peeked").escape_debug();
@@ -436,6 +437,10 @@ impl Parser<'_> {
                 }
             };
             let key_span = Span::new(start, self.at);
+            if !closed {
+                // Half a key: what follows on the next line is the next member.
+                continue;
+            }
             self.space();
             let value = match self.peek() {
                 Some(b':') => {
@@ -565,23 +570,23 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a string that begins with `quote`; single quotes are a defect.
-    fn string(&mut self, quote: u8) -> String {
+    /// Reads a string that begins with `quote`, and whether it ends with it; single quotes are a defect.
+    fn string(&mut self, quote: u8) -> (String, bool) {
         let start = self.at;
         let mut out = String::new();
         self.at += 1;
-        loop {
+        let closed = loop {
             let at = self.at;
             match self.peek() {
                 None | Some(b'\n' | b'\r') => {
                     let other = Some((Span::new(start, start + 1), "opened here".to_owned()));
                     let message = "the string is not closed on its line".to_owned();
                     self.defect_with(at, at, message, "expected `\"`".to_owned(), other, false);
-                    break;
+                    break false;
                 }
                 Some(byte) if byte == quote => {
                     self.at += 1;
-                    break;
+                    break true;
                 }
                 Some(b'\\') => {
                     self.at += 1;
@@ -602,11 +607,11 @@ impl Parser<'_> {
                     out.push(character);
                 }
             }
-        }
+        };
         if quote == b'\'' {
             self.defect(start, self.at, "strings take double quotes", "use `\"`");
         }
-        out
+        (out, closed)
     }
 
     /// The character of an escape sequence whose backslash is eaten.

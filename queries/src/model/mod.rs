@@ -41,6 +41,7 @@ pub use value::{Edit, Value};
 /// [`resolve`].
 pub fn parse(text: &str) -> (Ast, Vec<Problem>) {
     let (root, defects) = json::parse(text);
+    let sound = defects.is_empty();
     let problems = defects
         .into_iter()
         .map(|defect| {
@@ -53,5 +54,5 @@ pub fn parse(text: &str) -> (Ast, Vec<Problem>) {
             }
         })
         .collect();
-    (Ast { root }, problems)
+    (Ast { root, sound }, problems)
 }

@@ -1,8 +1,8 @@
 //! Declarations to the graph: names, execution order, shapes.
 //!
 //! In: a tree and edits on it. Out: [`Resolved`]. An operator that has a problem is left out of the graph together with
-//! those that depend on it, which give no follow-up problems. Warnings are given only for models without errors, since
-//! every unknown operand would make some tensor look unused.
+//! those that depend on it, which give no follow-up problems. Warnings are given only for models without errors (of
+//! syntax too), since every unknown operand would make some tensor look unused.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -66,6 +66,9 @@ pub fn resolve(ast: &Ast, edits: &[Edit]) -> Resolved {
     let mut resolver = Resolver::new(&declarations, problems);
     resolver.operators();
     resolver.outputs();
+    if ast.sound && resolver.problems.iter().all(|problem| problem.level() != Level::Error) {
+        resolver.unused();
+    }
     let mut resolved = resolver.finish();
     for problem in &mut resolved.problems {
         for edit in edits {
@@ -447,9 +450,6 @@ impl<'a> Resolver<'a> {
 
     fn finish(mut self) -> Resolved {
         let declarations = self.declarations;
-        if self.problems.iter().all(|problem| problem.level() != Level::Error) {
-            self.unused();
-        }
         // Unused tensors follow by name (P3 of the graph).
         for &named in self.names.clone().values() {
             if let Named::Tensor(tensor) = named

@@ -13,7 +13,7 @@ use crate::diagnostics::codes::{INVALID_VALUE, UNKNOWN_NAME};
 /// An object with fixed keys.
 #[derive(Debug)]
 pub struct Record {
-    /// What such an object is, for messages: "tensor".
+    /// What such an object is, for messages: "a weight".
     pub what: &'static str,
     /// Its keys.
     pub keys: &'static [Key],
@@ -78,7 +78,7 @@ pub enum Form {
     },
     /// Two integers of a range, the second not below the first.
     Bounds(i64, i64),
-    /// An array of names, not empty.
+    /// An array of strings that name things, not empty; whether they do is found out later.
     Names,
     /// A file name that ends with `.npy`.
     File,
@@ -126,7 +126,7 @@ pub const OPERATORS_LATER: &[&str] = &[
 
 /// The whole file.
 pub static MODEL: Record = Record {
-    what: "model",
+    what: "a model",
     keys: &[
         Key { name: "name", required: true, form: Form::Text, text: "Name of the model." },
         Key { name: "description", required: false, form: Form::Remark, text: "Remarks; they change nothing." },
@@ -160,7 +160,7 @@ pub static MODEL: Record = Record {
 };
 
 static TARGET: Record = Record {
-    what: "target",
+    what: "a target",
     keys: &[
         Key {
             name: "chip",
@@ -231,13 +231,13 @@ const RANDOM: Key =
     Key { name: "random", required: false, form: Form::Record(&RANDOM_DATA), text: "Seeded random data." };
 
 static INPUT: Record = Record {
-    what: "input",
+    what: "an input",
     keys: &[SHAPE, DTYPE, FILE, TENSOR_IN_FILE, RANDOM],
     one_of: Some(OneOf { keys: &["file", "random"], required: false }),
 };
 
 static WEIGHT: Record = Record {
-    what: "weight",
+    what: "a weight",
     keys: &[SHAPE, DTYPE, FILE, TENSOR_IN_FILE, RANDOM],
     one_of: Some(OneOf { keys: &["file", "random"], required: true }),
 };
@@ -263,7 +263,7 @@ static RANDOM_DATA: Record = Record {
 };
 
 static OPERATOR: Record = Record {
-    what: "operator",
+    what: "an operator",
     keys: &[
         Key { name: "name", required: true, form: Form::Name, text: "Name of the operator and of its result." },
         Key {
@@ -313,7 +313,7 @@ static OPERATOR: Record = Record {
 };
 
 static PLAN: Record = Record {
-    what: "plan",
+    what: "a plan",
     keys: &[
         Key {
             name: "grid",
@@ -332,7 +332,7 @@ static PLAN: Record = Record {
 };
 
 static BUDGET: Record = Record {
-    what: "budget",
+    what: "a budget",
     keys: &[Key {
         name: "tile_bytes",
         required: false,
@@ -405,7 +405,7 @@ fn form(form: &Form) -> serde_json::Value {
             "minItems": 2,
             "maxItems": 2,
         }),
-        Form::Names => json!({ "type": "array", "items": name_schema(), "minItems": 1 }),
+        Form::Names => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
         Form::File => json!({ "type": "string", "pattern": "\\.[nN][pP][yY]$" }),
         Form::Record(inner) => record(inner),
         Form::Map(inner) => json!({
