@@ -15,6 +15,7 @@
 pub mod cli;
 pub mod compile;
 pub mod reference;
+pub mod render;
 pub mod report;
 pub mod tensors;
 pub mod verdict;
