@@ -78,8 +78,7 @@ pub fn direction(s: PhysicalTile, d: PhysicalTile) -> u8 {
 ///
 /// A word sent in slot `S` (event `S + 1`) passes the mux of `d` at event `S + 1 + route_time`.
 pub fn route_time(s: PhysicalTile, d: PhysicalTile) -> i32 {
-    let turn =
-        if s.half() == d.half() { s.column_in_half() + 1 } else { 16 - s.column_in_half() };
+    let turn = if s.half() == d.half() { s.column_in_half() + 1 } else { 16 - s.column_in_half() };
     8 * s.half() - 31 - d.column() + 4 * s.folded() - 4 * d.folded()
         + turn
         + 2 * (s.row() - d.row())
