@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use ipuc_device::package::Package;
+use ipuc_queries::model::{Edit, SourceMap, parse, resolve};
 
+use crate::render::{Source, diagnostics};
 use crate::report::Report;
 
 /// What to compile, and how.
@@ -57,12 +59,20 @@ pub enum Failure {
 
 /// Compiles a model.
 pub fn build(request: &Request<'_>) -> Result<Compiled, Failure> {
-    let _ = request;
+    let diagnostics = check(request)?;
+    if diagnostics.iter().any(|diagnostic| diagnostic.json["level"] == "error") {
+        return Err(Failure::Problems { diagnostics, report: Box::default() });
+    }
     Err(Failure::Unavailable("compiling models is not available yet"))
 }
 
 /// All problems of a model, without a package.
 pub fn check(request: &Request<'_>) -> Result<Vec<Diagnostic>, Failure> {
-    let _ = request;
-    Err(Failure::Unavailable("checking models is not available yet"))
+    let edits: Vec<Edit> =
+        request.target.iter().map(|(key, value)| Edit::typed(format!("target.{key}"), value)).collect();
+    let (ast, mut problems) = parse(request.text);
+    problems.extend(resolve(&ast, &edits).problems);
+    let path = request.path.display().to_string();
+    let source = Source { path: &path, text: request.text, map: &SourceMap::new(&ast) };
+    Ok(diagnostics(&source, problems, request.color))
 }
