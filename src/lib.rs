@@ -9,6 +9,7 @@
 //! tensors    data from files and seeded generators
 //! reference  what the numbers should be, and how far they may be off
 //! verdict    whether they are
+//! render     problems of a model for people and programs
 //! report     the figures of builds and runs as JSON
 //! ```
 

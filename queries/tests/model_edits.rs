@@ -187,7 +187,8 @@ fn wrong_edits_are_problems_with_a_place() {
 fn large_broken_models_are_cheap() {
     let mut text = String::from("{\"name\": \"m\", \"ops\": [");
     for index in 0..20_000 {
-        text += &format!("{{\"name\": \"a{index}\", \"op\": \"gemm\", \"inputs\": [\"a{}\", \"q{index}\"]}},", index + 1);
+        text +=
+            &format!("{{\"name\": \"a{index}\", \"op\": \"gemm\", \"inputs\": [\"a{}\", \"q{index}\"]}},", index + 1);
     }
     text += "{}], \"outputs\": [\"a0\"]}";
     let (ast, problems) = parse(&text);

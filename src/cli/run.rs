@@ -53,7 +53,8 @@ pub(super) fn run(console: &Console, common: &Common, arguments: &Arguments) -> 
     let graph = &package.manifest.graph;
     let data = tensors::load(graph, paths::directory(&path), &given)?;
     device.load(package.clone())?;
-    for (name, tensor) in &data {
+    // A tensor that no operation uses lies nowhere.
+    for (name, tensor) in data.iter().filter(|(name, _)| package.bindings(name).next().is_some()) {
         let HostTensor::F16 { elements, .. } = tensor else {
             bail!("tensor {name}: {} tensors are not supported yet", tensor.dtype());
         };
