@@ -11,7 +11,9 @@
 //!
 //! `decode` and `validate` know neither `encode` nor `row`/`rows`: they are the witness of those.
 
+pub mod decode;
 pub mod encode;
 pub mod row;
 pub mod rows;
 pub mod topology;
+pub mod validate;
