@@ -358,18 +358,11 @@ mod tests {
 
     #[test]
     fn paired_forms() {
-        // 64 items from item address 0xA000 with control 5; format 2 on and off; paired source and its neutral.
+        // Format 2, paired source, 64 items from item address 0xA000 with control 5, one more, one with a paired source.
         let send = 0x78000000 | 63 << 21 | 0xA000 << 3 | 5;
-        let words = [
-            0x60000000 | 1 << 18 | 2,
-            0x64000000 | 1 << 13 | 77,
-            send,
-            0x70000005,
-            0x70140000,
-            0x71E0_0000,
-            0x43A00000,
-        ];
-        let row = decode_row(&[&words[..5], &words[6..]].concat()).expect("decodes");
+        let format = 0x60000000 | 1 << 18 | 2;
+        let source = 0x64000000 | 1 << 13 | 77;
+        let row = decode_row(&[format, source, send, 0x70000005, 0x70140000, 0x43A00000]).expect("decodes");
         assert_eq!(
             row.controls,
             [

@@ -27,9 +27,20 @@
 //!
 //! Cost: linear in instructions and in pairs of (source window, send run), plus sorting per tile; tiles in parallel.
 
+mod arrivals;
+mod listeners;
+#[cfg(test)]
+mod tests;
+mod violation;
+
 use std::ops::Range;
 
 use rayon::prelude::*;
+
+use arrivals::{Arrival, Pointer, Want, compare};
+use listeners::{Listening, parts};
+use violation::Report;
+pub use violation::{Violation, ViolationKind};
 
 use super::decode::{ControlAt, DecodedRow, Run, Setting, Width, decode_row};
 use super::topology::{PhysicalTile, direction, logical, mux_to_memory, physical, route_time};
@@ -105,78 +116,6 @@ impl<'a> PhaseInput<'a> {
     }
 }
 
-/// Which invariant is broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ViolationKind {
-    /// The phase itself is wrong: a tile twice, a tile that does not exist, two transfers into one word, ...
-    Input,
-    /// The words are no row.
-    Undecodable,
-    /// Row or two-word instruction not at a multiple of 8, or row outside executable memory.
-    RowPlace,
-    /// 64-bit items, formats or paired sources.
-    PairedUnsupported,
-    /// A control in the first two events of a send.
-    ControlAtSendStart,
-    /// A `sendpicp` with anything but a pointer and an ordinary source.
-    ControlClash,
-    /// A source that is neither a tile nor neutral.
-    UnknownSource,
-    /// The mux selects a source whose bus is silent.
-    SilentSource,
-    /// The mux is not neutral when the row ends.
-    MuxAtEnd,
-    /// A word is written while the pointer is undefined.
-    UndefinedPointer,
-    /// A pointer control at whose event nothing is written.
-    PointerEvent,
-    /// A word arrives that is not the one asked for.
-    WrongWord,
-    /// A word asked for does not arrive.
-    MissingWord,
-    /// Something is written where nothing was asked for.
-    UnexpectedWrite,
-    /// A word is written twice.
-    DoubleWrite,
-    /// Sent or received outside the allowed range.
-    OutsideAllowed,
-    /// A driven word without a receiver.
-    UnconsumedWord,
-    /// A send drives other directions than its receivers ask for.
-    SendControl,
-    /// A send stream goes on after silent slots without naming its address.
-    BrokenStream,
-    /// A tile is its own only receiver.
-    Loopback,
-    /// The row ends too early after a write or a send.
-    RowEnd,
-    /// A send and a receive of one tile use one element at the same time.
-    ElementConflict,
-    /// The row is fetched from an element that it sends from or receives into.
-    RowElement,
-    /// A word is sent after it was overwritten in this phase.
-    StaleRead,
-}
-
-/// One broken invariant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Violation {
-    /// Where.
-    pub tile: TileId,
-    /// When: the first event (or slot) concerned, on the row clock.
-    pub event: i64,
-    /// What.
-    pub kind: ViolationKind,
-    /// In words, with addresses and numbers.
-    pub message: String,
-}
-
-impl std::fmt::Display for Violation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "tile {} event {}: {:?}: {}", self.tile, self.event, self.kind, self.message)
-    }
-}
-
 /// What the rows of a phase do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validation {
@@ -202,37 +141,6 @@ struct Tile<'a> {
     /// Ordinary runs; addresses are memory addresses.
     runs: Vec<Run>,
     found: Vec<Violation>,
-}
-
-/// Words of one run that pass the mux of one tile.
-#[derive(Clone, Copy)]
-struct Arrival {
-    /// Event of the first write.
-    event: i64,
-    words: u32,
-    /// Memory address of the first write.
-    address: u32,
-    source: TileId,
-    /// Memory address of the first word at the source.
-    source_address: u32,
-}
-
-/// Slots of a sender to which a tile listens.
-#[derive(Clone, Copy)]
-struct Listening {
-    sender: u16,
-    listener: u16,
-    slot: u32,
-    end: u32,
-}
-
-/// What one tile wants at an address.
-#[derive(Clone, Copy)]
-struct Want {
-    address: u32,
-    words: u32,
-    source: TileId,
-    source_address: u32,
 }
 
 /// Checks a phase.
@@ -331,18 +239,6 @@ fn wants(phase: &PhaseInput, violations: &mut Vec<Violation>) -> Vec<Vec<Want>> 
         }
     }
     wants
-}
-
-/// Violations of one tile.
-struct Report {
-    tile: TileId,
-    found: Vec<Violation>,
-}
-
-impl Report {
-    fn add(&mut self, kind: ViolationKind, event: impl Into<i64>, message: String) {
-        self.found.push(Violation { tile: self.tile, event: event.into(), kind, message });
-    }
 }
 
 /// What one tile receives.
@@ -682,128 +578,6 @@ fn tile_of(value: u32) -> Option<PhysicalTile> {
     (value < TILES).then(|| PhysicalTile(value as u16))
 }
 
-/// The receive pointer along a row.
-struct Pointer<'t> {
-    controls: &'t [ControlAt],
-    base: u32,
-    next_control: usize,
-    /// Address of the next write.
-    address: Option<u32>,
-    /// Event of a pointer control after which nothing was written yet.
-    fresh: Option<u32>,
-    arrivals: Vec<Arrival>,
-}
-
-impl<'t> Pointer<'t> {
-    fn new(tile: &'t Tile) -> Self {
-        Self {
-            controls: &tile.row.controls,
-            base: tile.input.registers.incoming_base,
-            next_control: 0,
-            address: None,
-            fresh: None,
-            arrivals: Vec::new(),
-        }
-    }
-
-    /// Sets the pointer as the controls up to `event` say.
-    fn advance(&mut self, event: i64, report: &mut Report) {
-        while let Some(c) = self.controls.get(self.next_control).filter(|c| i64::from(c.event) <= event) {
-            self.next_control += 1;
-            if let Setting::Pointer(words) = c.setting {
-                if let Some(unused) = self.fresh.replace(c.event) {
-                    unused_pointer(unused, report);
-                }
-                self.address = Some((words * 4).wrapping_add(self.base));
-            }
-        }
-    }
-
-    /// Event of the next pointer control.
-    fn next_change(&self) -> Option<i64> {
-        self.controls[self.next_control..]
-            .iter()
-            .find(|c| matches!(c.setting, Setting::Pointer(_)))
-            .map(|c| c.event.into())
-    }
-
-    /// Writes words that come one an event from `event` on. Calls are in event order.
-    fn write(&mut self, mut event: i64, mut words: u32, source: TileId, mut from: u32, report: &mut Report) {
-        while words > 0 {
-            self.advance(event, report);
-            let n = self.next_change().map_or(words, |change| words.min((change - event) as u32));
-            if let Some(set) = self.fresh.take().filter(|&set| i64::from(set) != event) {
-                unused_pointer(set, report);
-            }
-            if let Some(address) = self.address {
-                self.arrivals.push(Arrival { event, words: n, address, source, source_address: from });
-                self.address = Some(address.wrapping_add(4 * n));
-            } else {
-                let message = format!("{n} words from tile {source} arrive before any pointer");
-                report.add(ViolationKind::UndefinedPointer, event, message);
-            }
-            event += i64::from(n);
-            words -= n;
-            from = from.wrapping_add(4 * n);
-        }
-    }
-
-    fn finish(mut self, report: &mut Report) -> Vec<Arrival> {
-        self.advance(i64::MAX, report);
-        if let Some(unused) = self.fresh {
-            unused_pointer(unused, report);
-        }
-        self.arrivals
-    }
-}
-
-fn unused_pointer(event: u32, report: &mut Report) {
-    let message = "nothing is written at the event of this pointer".to_owned();
-    report.add(ViolationKind::PointerEvent, event, message);
-}
-
-/// Slots of a sender with the same listeners.
-#[derive(Clone, Copy)]
-struct Part {
-    slot: u32,
-    end: u32,
-    count: u32,
-    /// Exclusive or of the listeners: the listener itself when there is one.
-    all: u16,
-}
-
-/// Disjoint parts in slot order; slots without listeners are left out. `listening` is sorted by slot and end.
-fn parts(listening: &[Listening]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for group in listening.chunk_by(|a, b| (a.slot, a.end) == (b.slot, b.end)) {
-        let all = group.iter().fold(0, |all, l| all ^ l.listener);
-        let part = Part { slot: group[0].slot, end: group[0].end, count: group.len() as u32, all };
-        if parts.last().is_some_and(|last| last.end > part.slot) {
-            return overlapping_parts(listening);
-        }
-        parts.push(part);
-    }
-    parts
-}
-
-/// As [`parts`], where listeners come and go in the middle of others.
-fn overlapping_parts(listening: &[Listening]) -> Vec<Part> {
-    let mut events: Vec<(u32, bool, u16)> =
-        listening.iter().flat_map(|l| [(l.slot, true, l.listener), (l.end, false, l.listener)]).collect();
-    events.sort_unstable();
-    let mut parts = Vec::new();
-    let (mut slot, mut count, mut all) = (0, 0u32, 0);
-    for (at, starts, listener) in events {
-        if count > 0 && slot < at {
-            parts.push(Part { slot, end: at, count, all });
-        }
-        slot = at;
-        count = if starts { count + 1 } else { count - 1 };
-        all ^= listener;
-    }
-    parts
-}
-
 /// Use of one element by one send or receive.
 #[derive(Clone, Copy)]
 struct Use {
@@ -823,84 +597,4 @@ fn uses(mut event: i64, mut words: u32, mut address: u32, guard: i64, list: &mut
         words -= n;
         address += 4 * n;
     }
-}
-
-/// Compares what arrived with what was asked for. `arrivals` are sorted by address.
-fn compare(arrivals: &[Arrival], mut wants: Vec<Want>, report: &mut Report) {
-    wants.sort_unstable_by_key(|w| (w.address, w.source, w.source_address));
-    for two in wants.windows(2).filter(|two| two[0].address + 4 * two[0].words > two[1].address) {
-        let message =
-            format!("two transfers into {:#x}, from tiles {} and {}", two[1].address, two[0].source, two[1].source);
-        report.add(ViolationKind::Input, 0, message);
-    }
-    let missing = |w: &Want, from: u32, report: &mut Report| {
-        let end = w.address + 4 * w.words;
-        if from < end {
-            let words = (end - from) / 4;
-            let message = format!("{words} words from tile {} do not arrive at {from:#x}", w.source);
-            report.add(ViolationKind::MissingWord, 0, message);
-        }
-    };
-    let mut wanted = wants.iter();
-    let mut want = wanted.next();
-    // First address of the present want that has not arrived.
-    let mut covered = want.map_or(0, |w| w.address);
-    let mut written = 0u64;
-    for a in arrivals {
-        let (mut at, end) = (u64::from(a.address), u64::from(a.address) + 4 * u64::from(a.words));
-        if at < written {
-            let message = format!("words at {at:#x}..{:#x} are written twice", written.min(end));
-            report.add(ViolationKind::DoubleWrite, a.event, message);
-            at = written;
-        }
-        written = written.max(end);
-        while at < end {
-            let event = a.event + (at - u64::from(a.address)) as i64 / 4;
-            let Some(w) = want.filter(|w| u64::from(w.address) < end) else {
-                report.add(ViolationKind::UnexpectedWrite, event, unexpected(a, at, end));
-                break;
-            };
-            let w_end = w.address + 4 * w.words;
-            if u64::from(w_end) <= at {
-                missing(w, covered, report);
-                want = wanted.next();
-                covered = want.map_or(0, |w| w.address);
-                continue;
-            }
-            if u64::from(w.address) > at {
-                report.add(ViolationKind::UnexpectedWrite, event, unexpected(a, at, w.address.into()));
-                at = w.address.into();
-                continue;
-            }
-            if u64::from(covered) < at {
-                let words = (at as u32 - covered) / 4;
-                let message = format!("{words} words from tile {} do not arrive at {covered:#x}", w.source);
-                report.add(ViolationKind::MissingWord, 0, message);
-            }
-            let stop = end.min(w_end.into());
-            let came = a.source_address.wrapping_add(at as u32 - a.address);
-            let asked = w.source_address.wrapping_add(at as u32 - w.address);
-            if (a.source, came) != (w.source, asked) {
-                let message = format!(
-                    "{} words at {at:#x} come from tile {} {came:#x}, asked for from tile {} {asked:#x}",
-                    (stop - at) / 4,
-                    a.source,
-                    w.source
-                );
-                report.add(ViolationKind::WrongWord, event, message);
-            }
-            covered = stop as u32;
-            at = stop;
-        }
-    }
-    if let Some(w) = want {
-        missing(w, covered, report);
-    }
-    for w in wanted {
-        missing(w, w.address, report);
-    }
-}
-
-fn unexpected(a: &Arrival, from: u64, to: u64) -> String {
-    format!("{} words of tile {} are written to {from:#x}, where nothing was asked for", (to - from) / 4, a.source)
 }
