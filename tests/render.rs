@@ -36,7 +36,10 @@ const MODEL: &str = r#"{
 
 #[test]
 fn shapes_show_both_operands_and_the_rule() {
-    check(MODEL, &[], expect![[r#"
+    check(
+        MODEL,
+        &[],
+        expect![[r#"
         error[E0004]: `fc1`: left operand [1024, 512] has K = 512, right operand [500, 256] has K = 500
          --> model.json:8:46
           |
@@ -50,13 +53,17 @@ fn shapes_show_both_operands_and_the_rule() {
           |                                              ^^^^^^^^^^ the last extent of the left operand must equal the first of the right one
           |
           = note: gemm: left [.., M, K] x right [K, N] -> [.., M, N]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn unknown_keys_show_what_was_meant() {
     let text = MODEL.replace("500", "512").replace("\"op\"", "\"preccision\": \"f16\", \"op\"");
-    check(&text, &[], expect![[r#"
+    check(
+        &text,
+        &[],
+        expect![[r#"
         error[E0002]: unknown key `preccision` in `ops.fc1`
          --> model.json:8:22
           |
@@ -65,12 +72,16 @@ fn unknown_keys_show_what_was_meant() {
           |
           = note: keys of an operator: `name`, `op`, `inputs`, `precision`, `transpose_left`, `transpose_right`, `plan` or `budget`
           = help: rename it to `precision`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn syntax_at_the_end_of_the_text() {
-    check("{\n  \"name\": \"é\",\n  \"ops\": [", &[], expect![[r#"
+    check(
+        "{\n  \"name\": \"é\",\n  \"ops\": [",
+        &[],
+        expect![[r#"
         error[E0005]: `ops` must hold at least one operator
          --> model.json:3:10
           |
@@ -84,19 +95,27 @@ fn syntax_at_the_end_of_the_text() {
           |          -^ expected `]`
           |          |
           |          opened here
-    "#]]);
-    check("", &[], expect![[r#"
+    "#]],
+    );
+    check(
+        "",
+        &[],
+        expect![[r#"
         error[E0001]: the text is empty
          --> model.json:1:1
           |
         1 |
           | ^ expected `{`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn edits_are_shown_at_the_nearest_place() {
-    check(&MODEL.replace("500", "512"), &[Edit::typed("target.tiles", "9999")], expect![[r#"
+    check(
+        &MODEL.replace("500", "512"),
+        &[Edit::typed("target.tiles", "9999")],
+        expect![[r#"
         error[E0005]: `target.tiles` must be from 1 to 1472, found 9999
          --> model.json:1:1
           |
@@ -104,16 +123,21 @@ fn edits_are_shown_at_the_nearest_place() {
           | ^ not from 1 to 1472
           |
           = note: `target.tiles` is set to 9999 from outside the file
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn json_has_the_fields_of_the_contract() {
-    let mut problem = Problem::new(codes::EXCHANGE_TABLES, "exchange tables exceed per-tile budget: 99104 bytes, limit 81920 bytes")
-        .entity("ops.fc1", "its phases need most")
-        .datum("needed", 99104u32)
-        .datum("limit", 81920u32)
-        .suggest("pin a coarser grid", vec![Edit::set("ops.fc1.plan.grid", [8u32, 8, 1].into_iter().collect::<Value>())]);
+    let mut problem =
+        Problem::new(codes::EXCHANGE_TABLES, "exchange tables exceed per-tile budget: 99104 bytes, limit 81920 bytes")
+            .entity("ops.fc1", "its phases need most")
+            .datum("needed", 99104u32)
+            .datum("limit", 81920u32)
+            .suggest(
+                "pin a coarser grid",
+                vec![Edit::set("ops.fc1.plan.grid", [8u32, 8, 1].into_iter().collect::<Value>())],
+            );
     problem.suggestions[0].effect.push(("exchange_table_bytes".to_owned(), Value::from(80000u32)));
     let json = with_source(MODEL, "dir/model.json", &[], |_, source| {
         let all = diagnostics(std::slice::from_ref(&problem), source, false);

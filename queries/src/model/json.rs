@@ -478,22 +478,22 @@ impl Parser<'_> {
     fn array(&mut self, opened_at: usize) -> Kind {
         let mut items = Vec::new();
         let mut comma = None;
-        loop {
+        let complete = loop {
             self.space();
             let start = self.at;
             match self.peek() {
                 None => {
                     self.end_of_text();
-                    break;
+                    break false;
                 }
                 Some(b']') => {
                     self.trailing_comma(comma);
                     self.at += 1;
-                    break;
+                    break true;
                 }
                 Some(b'}') => {
                     self.mismatch(opened_at, b'}');
-                    break;
+                    break false;
                 }
                 Some(found @ (b',' | b':')) => {
                     let message = format!("expected a value, found `{}`", found as char);
@@ -505,8 +505,9 @@ impl Parser<'_> {
                     comma = self.separator();
                 }
             }
-        }
-        Kind::Array(items)
+        };
+        // Keeps P4: that an array which never ended is empty means nothing.
+        if complete || !items.is_empty() { Kind::Array(items) } else { Kind::Invalid }
     }
 
     /// After a value: eats a comma and returns where it stands; a missing one is a defect.
