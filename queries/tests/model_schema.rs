@@ -247,7 +247,7 @@ fn places(value: &Json, at: String, out: &mut Vec<String>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn schema_and_parser_agree(which in 0..200usize, remove in any::<bool>(), value in value()) {
@@ -260,6 +260,9 @@ proptest! {
             Some(Json::Object(members)) if remove => { members.remove(key); }
             _ => *model.pointer_mut(place).expect("one of its places") = value,
         }
+        // That the bounds of random integers are in order is the one rule that JSON Schema can't say.
+        let bounds = model.pointer("/inputs/x/random/integers").and_then(Json::as_array);
+        prop_assume!(bounds.is_none_or(|bounds| bounds.len() != 2 || bounds[0].as_i64() <= bounds[1].as_i64()));
         let (schema, parser) = verdicts(&model.to_string());
         prop_assert_eq!(schema, parser, "{} {}", place, model);
     }
