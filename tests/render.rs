@@ -94,13 +94,13 @@ fn syntax_at_the_end_of_the_text() {
     check(
         "",
         &[],
-        expect![[r#"
+        expect![[r"
         error[E0001]: the text is empty
          --> model.json:1:1
           |
         1 |
           | ^ expected `{`
-    "#]],
+    "]],
     );
 }
 
@@ -109,7 +109,7 @@ fn edits_are_shown_at_the_nearest_place() {
     check(
         &MODEL.replace("500", "512"),
         &[Edit::typed("target.tiles", "9999")],
-        expect![[r#"
+        expect![[r"
         error[E0005]: `target.tiles` must be from 1 to 1472, found 9999
          --> model.json:1:1
           |
@@ -117,7 +117,7 @@ fn edits_are_shown_at_the_nearest_place() {
           | ^ not from 1 to 1472
           |
           = note: `target.tiles` is set to 9999 from outside the file
-    "#]],
+    "]],
     );
 }
 
