@@ -36,7 +36,13 @@ pub fn diagnostics(source: &Source<'_>, mut problems: Vec<Problem>, color: bool)
 
 /// The bytes of a span, inside the text and between characters.
 fn range(text: &str, span: Span) -> std::ops::Range<usize> {
-    let floor = |at: u32| text.floor_char_boundary(at as usize);
+    let floor = |at: u32| {
+        let mut at = (at as usize).min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
     let start = floor(span.start);
     start..floor(span.end).max(start)
 }
