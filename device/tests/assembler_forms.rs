@@ -97,7 +97,7 @@ fn evaluate(pattern: &str, kind: &str, values: &BTreeMap<usize, i64>) -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_form_has_the_word_of_its_pattern(seeds in proptest::array::uniform6(any::<u32>())) {

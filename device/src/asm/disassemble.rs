@@ -62,16 +62,16 @@ fn lines(words: &[u32], address: u32, decode: &dyn Fn(u32) -> Option<Instruction
         });
         i += count;
         // The word after a `sendpicp` is data.
-        if first.is_some_and(|f| f.form().payload) {
-            if let Some(&word) = words.get(i) {
-                lines.push(Line {
-                    address: address.wrapping_add(4 * i as u32),
-                    words: vec![word],
-                    text: format!(".long {word:#010x}"),
-                    valid: true,
-                });
-                i += 1;
-            }
+        if first.is_some_and(|f| f.form().payload)
+            && let Some(&word) = words.get(i)
+        {
+            lines.push(Line {
+                address: address.wrapping_add(4 * i as u32),
+                words: vec![word],
+                text: format!(".long {word:#010x}"),
+                valid: true,
+            });
+            i += 1;
         }
     }
     lines
@@ -122,10 +122,11 @@ pub fn disassemble_object(bytes: &[u8], context: Option<Context>) -> Result<Disa
         let data = section.data()?;
         let mut labels: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         for symbol in file.symbols().filter(|s| s.section_index() == Some(section.index())) {
-            if let Ok(label) = symbol.name() {
-                if !label.is_empty() && symbol.address() as usize <= data.len() {
-                    labels.entry(symbol.address() as usize).or_default().push(label);
-                }
+            if let Ok(label) = symbol.name()
+                && !label.is_empty()
+                && symbol.address() as usize <= data.len()
+            {
+                labels.entry(symbol.address() as usize).or_default().push(label);
             }
         }
         let mut notes: BTreeMap<u32, String> = BTreeMap::new();
