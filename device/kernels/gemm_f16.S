@@ -11,7 +11,7 @@
 // Cycles: with n = ceil(rows / 6), per panel (one K group of one column group) 50 clocks of the supervisor and
 //   6 * (4 n + 12) (initialise) or 6 * (4 n + 16) (accumulate; 14 + 5 for n = 1, 18 + 4 for n = 2) of the workers;
 //   see `gemm_f16_cycles`, measured by the tests `gemm_cycle_formula` and `gemm_performance_gate`.
-// Code: 1,292 bytes.
+// Code: 1,368 bytes.
 // Hazards: paced loads and stores of one bundle must hit different elements. The partial loaded and the result
 //   stored are 11 atoms of 8 bytes apart (odd: the two halves of a pair). The AMP reads its operands as they were
 //   before the bundle, the paced store stores the value before both the load and the AMP write it. Coefficients
