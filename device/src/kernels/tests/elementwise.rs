@@ -73,7 +73,7 @@ fn reduce_cycle_formula() {
 }
 
 /// One copy; checks the words and returns the cycles.
-fn copy(entry: &str, words: u32, destination: u32, source: u32) -> u64 {
+fn copy(entry: &'static str, words: u32, destination: u32, source: u32) -> u64 {
     let mut numbers = Numbers::new(u64::from(words));
     let values: Vec<f16> = (0..words * 4).map(|_| numbers.normal()).collect();
     let mut tile = Tile::new();
