@@ -19,7 +19,7 @@ pub(super) struct Meaning {
 }
 
 /// The instructions that a statement means.
-pub(super) fn meaning(mnemonic: &str, arguments: &[Argument], rules: &Rules, at: Position) -> Outcome<Meaning> {
+pub(super) fn meaning(mnemonic: &str, arguments: &[Argument], rules: Rules, at: Position) -> Outcome<Meaning> {
     let one = |mnemonic: &str, arguments: &[Argument], immediate: Immediate| {
         select(mnemonic, arguments, immediate, rules, at).map(|s| Meaning {
             instructions: vec![s],
@@ -153,7 +153,7 @@ fn subtracted_constant(arguments: &[Argument]) -> Option<(i64, Position)> {
 
 /// `get` and `put` with an arithmetic register mean `uget` and `uput`. A register of the other bank is odd, since its
 /// number then reaches another register.
-fn control_register(mnemonic: &str, arguments: &[Argument], rules: &Rules, at: Position) -> Outcome<Meaning> {
+fn control_register(mnemonic: &str, arguments: &[Argument], rules: Rules, at: Position) -> Outcome<Meaning> {
     let arithmetic = arguments.iter().any(|a| a.plain_register().is_some_and(|r| r.file == File::Arithmetic));
     let actual = match mnemonic {
         "get" if arithmetic => "uget",
@@ -172,7 +172,7 @@ fn control_register(mnemonic: &str, arguments: &[Argument], rules: &Rules, at: P
     Ok(Meaning { instructions: vec![selected], is_macro: false, warning })
 }
 
-fn ldconst(arguments: &[Argument], rules: &Rules, at: Position) -> Outcome<Meaning> {
+fn ldconst(arguments: &[Argument], rules: Rules, at: Position) -> Outcome<Meaning> {
     let [register, constant] = arguments else {
         return Err(Problem::new(at, format!("`ldconst` takes 2 operands, found {}", arguments.len())));
     };

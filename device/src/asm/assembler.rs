@@ -8,7 +8,7 @@ use super::diagnostic::{Diagnostic, Level, Outcome, Problem};
 use super::expression::{Cursor, Expression, Names, Value};
 use super::lexer::{self, Kind};
 use super::operands::{self, is_reserved};
-use super::preprocess::Preprocessor;
+use super::preprocess::{MAXIMUM_FILES, Preprocessor};
 use super::section::{Fixup, Repeat, Section, default_attributes};
 use super::select::Rules;
 use super::statements::{Macro, Segment, Statements, Trace, first_word};
@@ -22,7 +22,7 @@ const MAXIMUM_ERRORS: usize = 100;
 /// Statements of one source at most, expansions included.
 const MAXIMUM_STATEMENTS: usize = 4_000_000;
 
-/// One `.if` that is open.
+/// One `.if` that is open. It is never active inside one that is not, so the innermost one decides.
 pub(super) struct Condition {
     pub(super) active: bool,
     pub(super) taken: bool,
@@ -57,6 +57,8 @@ pub(super) struct Assembler<'a> {
     pub(super) fixups: Vec<Fixup>,
     pub(super) repeats: Vec<Repeat>,
     pub(super) listed: Vec<Listed>,
+    /// Place of the statement that is read now.
+    here: Position,
     /// Where the statement comes from that is read now.
     pub(super) trace: Option<Rc<Trace>>,
 }
@@ -85,6 +87,7 @@ impl<'a> Assembler<'a> {
             fixups: Vec::new(),
             repeats: Vec::new(),
             listed: Vec::new(),
+            here: Position { file: 0, line: 1, column: 1 },
             trace: None,
         };
         for (name, value) in options.flags.iter() {
@@ -98,7 +101,11 @@ impl<'a> Assembler<'a> {
         this
     }
 
-    pub(super) fn say(&mut self, level: Level, problem: Problem) {
+    pub(super) fn say(&mut self, level: Level, mut problem: Problem) {
+        // The end of an empty text has no place of its own.
+        if problem.at.line == 0 {
+            problem.at = self.here;
+        }
         let mut notes = Vec::new();
         let mut trace = self.trace.as_deref();
         while let Some(t) = trace {
@@ -145,6 +152,9 @@ impl<'a> Assembler<'a> {
 
     /// Preprocesses an `.include`d file and gives its lines.
     pub(super) fn include(&mut self, name: &str, at: Position) -> Outcome<Vec<Text>> {
+        if self.files.len() >= MAXIMUM_FILES {
+            return Err(Problem::new(at, format!("more than {MAXIMUM_FILES} files are included")));
+        }
         let found = self.options.includes.read(name, self.file_name(at));
         let Some((path, source)) = found else {
             return Err(Problem::new(at, format!("cannot find include file `{name}`")));
@@ -162,13 +172,11 @@ impl<'a> Assembler<'a> {
     /// Reads all statements.
     pub(super) fn run(&mut self) {
         let mut count = 0;
-        let mut last = Position { file: 0, line: 1, column: 1 };
         while let Some(segment) = self.statements.next() {
-            last = segment.text.position(0);
             count += 1;
             if count > MAXIMUM_STATEMENTS || self.errors >= MAXIMUM_ERRORS {
                 let message = if self.errors > 0 { "too many errors" } else { "source is too long" };
-                self.error(Problem::new(last, message));
+                self.error(Problem::new(segment.text.position(0), message));
                 break;
             }
             self.trace.clone_from(&segment.trace);
@@ -183,7 +191,6 @@ impl<'a> Assembler<'a> {
         for at in self.conditions.drain(..).map(|c| c.at).collect::<Vec<_>>() {
             self.error(Problem::new(at, ".if without .endif"));
         }
-        let _ = last;
     }
 
     /// Errors and warnings in order of their place.
@@ -207,7 +214,7 @@ impl<'a> Assembler<'a> {
 
     fn segment(&mut self, segment: &Segment) -> Outcome<()> {
         let text = &segment.text;
-        let skipping = self.conditions.iter().any(|c| !c.active);
+        let skipping = self.conditions.last().is_some_and(|c| !c.active);
         if skipping {
             let word = first_word(&text.bytes);
             if !super::directive::is_conditional(&word) {
@@ -241,10 +248,8 @@ impl<'a> Assembler<'a> {
             }
             if let Some((name, after)) = label(bytes, i) {
                 i = after;
-                if !skipping {
-                    if let Err(problem) = self.label(&name, at) {
-                        self.error(problem);
-                    }
+                if !skipping && let Err(problem) = self.label(&name, at) {
+                    self.error(problem);
                 }
                 continue;
             }
@@ -290,12 +295,13 @@ impl<'a> Assembler<'a> {
     fn statement(&mut self, text: &Text) -> Outcome<()> {
         let word = first_word(&text.bytes);
         let at = text.position(0);
-        if self.conditions.iter().all(|c| c.active) {
-            if let Some(definition) = self.macros.get(&word).cloned() {
-                let rest = text.slice(word.len(), text.bytes.len());
-                if !rest.trimmed().bytes.starts_with(b"=") {
-                    return self.expand(&definition, &rest, at);
-                }
+        self.here = at;
+        if self.conditions.last().is_none_or(|c| c.active)
+            && let Some(definition) = self.macros.get(&word).cloned()
+        {
+            let rest = text.slice(word.len(), text.bytes.len());
+            if !rest.trimmed().bytes.starts_with(b"=") {
+                return self.expand(&definition, &rest, at);
             }
         }
         if word.starts_with('.') && word.len() > 1 {
@@ -318,7 +324,7 @@ impl<'a> Assembler<'a> {
             return Err(Problem::new(at, format!("unknown mnemonic `{name}`")));
         }
         let list = operands::arguments(&mut cursor, &mut self.names())?;
-        let meaning = alias::meaning(name, &list, &self.rules, at)?;
+        let meaning = alias::meaning(name, &list, self.rules, at)?;
         if let Some(warning) = meaning.warning {
             self.warn(warning);
         }

@@ -121,14 +121,14 @@ impl Assembler<'_> {
             return Err(Problem::new(at, format!("section {} is larger than {MAXIMUM_BYTES} bytes", section.name)));
         }
         section.alignment = section.alignment.max(4);
-        if offset % 4 != 0 {
+        if !offset.is_multiple_of(4) {
             self.breach(Problem::new(at, format!("instruction at offset {offset:#x}, which is no multiple of 4")));
         }
         Ok(offset)
     }
 
     fn check_payload(&mut self, offset: u32, at: Position) {
-        if offset % 8 != 0 {
+        if !offset.is_multiple_of(8) {
             let message = format!("sendpicp at offset {offset:#x}, which is no multiple of 8");
             self.breach(Problem::new(at, message));
         } else if self.sections[self.current].alignment < 8 {
@@ -196,8 +196,8 @@ fn violations(halves: &[Selected]) -> Vec<Problem> {
         if !half.form.coissue {
             list.push(Problem::new(half.at, format!("`{name}` cannot stand in a bundle")));
         } else if half.form.lane != lane {
-            let (is, slot) = if lane == Lane::Main { ("aux", "first") } else { ("main", "second") };
-            list.push(Problem::new(half.at, format!("`{name}` is a {is}-lane instruction in the {slot} slot")));
+            let (is, slot) = if lane == Lane::Main { ("an aux", "first") } else { ("a main", "second") };
+            list.push(Problem::new(half.at, format!("`{name}` is {is}-lane instruction in the {slot} slot")));
         }
     }
     let [main, aux] = halves else { return list };

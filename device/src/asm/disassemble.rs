@@ -9,7 +9,7 @@ use std::fmt;
 use object::read::elf::ElfFile32;
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget};
 
-use crate::isa::{Context, decode, print, print_bundle};
+use crate::isa::{Context, Instruction, decode, print, print_bundle};
 use crate::link::{MACHINE_COLOSSUS, Relocation};
 
 /// One disassembled instruction.
@@ -27,11 +27,25 @@ pub struct Line {
 
 /// Disassembles consecutive words; branch targets are printed as byte addresses.
 pub fn disassemble_words(words: &[u32], address: u32, context: Context) -> Vec<Line> {
+    lines(words, address, &|word| decode(word, context))
+}
+
+/// Disassembles consecutive words that either a worker or the supervisor may execute.
+pub fn disassemble_either(words: &[u32], address: u32) -> Vec<Line> {
+    lines(words, address, &decode_any)
+}
+
+/// An instruction of either context; no word is one thing for workers only and another for the supervisor only.
+fn decode_any(word: u32) -> Option<Instruction> {
+    decode(word, Context::Worker).or_else(|| decode(word, Context::Supervisor))
+}
+
+fn lines(words: &[u32], address: u32, decode: &dyn Fn(u32) -> Option<Instruction>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut i = 0;
     while i < words.len() {
-        let first = decode(words[i], context);
-        let second = words.get(i + 1).and_then(|&w| decode(w, context));
+        let first = decode(words[i]);
+        let second = words.get(i + 1).and_then(|&w| decode(w));
         let (count, text) = match first {
             Some(half) if half.bundled => match second {
                 Some(other) if other.bundled => (2, Some(print_bundle(&half, &other))),
@@ -48,16 +62,16 @@ pub fn disassemble_words(words: &[u32], address: u32, context: Context) -> Vec<L
         });
         i += count;
         // The word after a `sendpicp` is data.
-        if first.is_some_and(|f| f.form().payload) {
-            if let Some(&word) = words.get(i) {
-                lines.push(Line {
-                    address: address.wrapping_add(4 * i as u32),
-                    words: vec![word],
-                    text: format!(".long {word:#010x}"),
-                    valid: true,
-                });
-                i += 1;
-            }
+        if first.is_some_and(|f| f.form().payload)
+            && let Some(&word) = words.get(i)
+        {
+            lines.push(Line {
+                address: address.wrapping_add(4 * i as u32),
+                words: vec![word],
+                text: format!(".long {word:#010x}"),
+                valid: true,
+            });
+            i += 1;
         }
     }
     lines
@@ -89,8 +103,8 @@ pub enum DisassemblyError {
     Machine(u16),
 }
 
-/// Disassembles the code sections of an object. An object does not say who executes its code: without `context`, each
-/// stretch between two labels is read the way that leaves fewer invalid words, as a worker's when both are equal.
+/// Disassembles the code sections of an object. An object does not say who executes its code: without `context`, a
+/// word may be an instruction of either.
 pub fn disassemble_object(bytes: &[u8], context: Option<Context>) -> Result<Disassembly, DisassemblyError> {
     let file = ElfFile32::<Endianness>::parse(bytes)?;
     let machine = file.elf_header().e_machine.get(file.endian()).0;
@@ -108,10 +122,11 @@ pub fn disassemble_object(bytes: &[u8], context: Option<Context>) -> Result<Disa
         let data = section.data()?;
         let mut labels: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
         for symbol in file.symbols().filter(|s| s.section_index() == Some(section.index())) {
-            if let Ok(label) = symbol.name() {
-                if !label.is_empty() && symbol.address() as usize <= data.len() {
-                    labels.entry(symbol.address() as usize).or_default().push(label);
-                }
+            if let Ok(label) = symbol.name()
+                && !label.is_empty()
+                && symbol.address() as usize <= data.len()
+            {
+                labels.entry(symbol.address() as usize).or_default().push(label);
             }
         }
         let mut notes: BTreeMap<u32, String> = BTreeMap::new();
@@ -143,14 +158,10 @@ pub fn disassemble_object(bytes: &[u8], context: Option<Context>) -> Result<Disa
             let stretch = &data[pair[0]..pair[1]];
             let (chunks, rest) = stretch.as_chunks::<4>();
             let words: Vec<u32> = chunks.iter().map(|&c| u32::from_le_bytes(c)).collect();
-            let read = |context| disassemble_words(&words, pair[0] as u32, context);
+            let start = pair[0] as u32;
             let lines = match context {
-                Some(context) => read(context),
-                None => {
-                    let (worker, supervisor) = (read(Context::Worker), read(Context::Supervisor));
-                    let invalid = |lines: &[Line]| lines.iter().filter(|l| !l.valid).count();
-                    if invalid(&supervisor) < invalid(&worker) { supervisor } else { worker }
-                }
+                Some(context) => disassemble_words(&words, start, context),
+                None => lines(&words, start, &decode_any),
             };
             for line in lines {
                 out.invalid += usize::from(!line.valid);
@@ -169,4 +180,18 @@ pub fn disassemble_object(bytes: &[u8], context: Option<Context>) -> Result<Disa
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::{Contexts, forms};
+
+    #[test]
+    fn worker_and_supervisor_forms_share_no_word() {
+        for a in forms().iter().filter(|f| f.contexts == Contexts::Worker) {
+            for b in forms().iter().filter(|f| f.contexts == Contexts::Supervisor) {
+                assert_ne!((a.value ^ b.value) & a.mask & b.mask, 0, "{} and {}", a.name, b.name);
+            }
+        }
+    }
 }

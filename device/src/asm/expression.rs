@@ -124,9 +124,8 @@ fn apply(operator: Operator, a: i64, b: i64) -> Result<i64, String> {
         Operator::Add => a.wrapping_add(b),
         Operator::Subtract => a.wrapping_sub(b),
         Operator::Multiply => a.wrapping_mul(b),
-        Operator::Divide if b == 0 => return Err("division by zero".into()),
+        Operator::Divide | Operator::Remainder if b == 0 => return Err("division by zero".into()),
         Operator::Divide => a.wrapping_div(b),
-        Operator::Remainder if b == 0 => return Err("division by zero".into()),
         Operator::Remainder => a.wrapping_rem(b),
     })
 }

@@ -6,8 +6,8 @@
 //! 2. `run` always leaves a relocation for a symbol, as only the linker knows the memory base.
 
 use super::assembler::Assembler;
+use super::data::data_fits;
 use super::diagnostic::{Outcome, Problem};
-use super::directive::data_fits;
 use super::expression::Value;
 use super::section::{Fixup, FixupKind, Pending, Repeat, Target, UnitKind};
 use super::symbols::Definition;
@@ -36,10 +36,10 @@ impl Assembler<'_> {
             Ok(value) => value,
             Err(message) => return fail(message),
         };
-        if let Value::Undefined { symbol, .. } = value {
-            if self.symbols.list[symbol].is_temporary() {
-                return fail(format!("label `{}` is not defined", self.symbols.display(symbol)));
-            }
+        if let Value::Undefined { symbol, .. } = value
+            && self.symbols.list[symbol].is_temporary()
+        {
+            return fail(format!("label `{}` is not defined", self.symbols.display(symbol)));
         }
         let kind = match &fixup.kind {
             FixupKind::Relocation(kind) => *kind,
@@ -119,7 +119,7 @@ impl Assembler<'_> {
     /// The rules for the body of a `rpt` (`assembler.md` 4).
     fn check_repeat(&mut self, repeat: &Repeat) {
         let section = &self.sections[repeat.section];
-        if repeat.body % 8 != 0 {
+        if !repeat.body.is_multiple_of(8) {
             let offset = repeat.body;
             let message = format!("body of the repeat begins at offset {offset:#x}, which is no multiple of 8");
             self.breach(Problem::new(repeat.at, message));

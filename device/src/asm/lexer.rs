@@ -115,11 +115,12 @@ fn number(bytes: &[u8]) -> Result<Kind, String> {
     if let Some(digits) = lower.strip_prefix("0x") {
         return u64::from_str_radix(digits, 16).map(|n| Kind::Integer(n as i64)).map_err(|_| bad());
     }
-    if let Some(digits) = text.strip_suffix(['f', 'b']) {
-        if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
-            let number = digits.parse().map_err(|_| bad())?;
-            return Ok(Kind::Local { number, forward: text.ends_with('f') });
-        }
+    if let Some(digits) = text.strip_suffix(['f', 'b'])
+        && !digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit())
+    {
+        let number = digits.parse().map_err(|_| bad())?;
+        return Ok(Kind::Local { number, forward: text.ends_with('f') });
     }
     if let Some(digits) = lower.strip_prefix("0b") {
         return u64::from_str_radix(digits, 2).map(|n| Kind::Integer(n as i64)).map_err(|_| bad());

@@ -8,7 +8,7 @@
 //! statements   ; .macro .rept .irp              -> statements
 //! lexer, expression, operands                   -> mnemonic and operands
 //! alias, select                                 -> form of the instruction table and values
-//! bundle, directive                             -> bytes in sections, fixups
+//! bundle, directive, data                       -> bytes in sections, fixups
 //! finish                                        -> values of symbols, repeat checks, relocations
 //! object                                        -> ELF
 //! ```
@@ -24,6 +24,7 @@
 mod alias;
 mod assembler;
 mod bundle;
+mod data;
 mod diagnostic;
 mod directive;
 mod disassemble;
@@ -40,7 +41,7 @@ mod symbols;
 mod text;
 
 pub use diagnostic::{Diagnostic, Level};
-pub use disassemble::{Disassembly, DisassemblyError, Line, disassemble_object, disassemble_words};
+pub use disassemble::{Disassembly, DisassemblyError, Line, disassemble_either, disassemble_object, disassemble_words};
 
 use crate::isa::{AmpFlags, Context};
 

@@ -34,12 +34,19 @@ struct Entry {
 pub(super) fn write(assembler: &Assembler<'_>) -> Result<Vec<u8>, String> {
     let (locals, globals) = entries(assembler)?;
     // Sections which are empty and unused are left out, `.text` among them.
+    let mut referred = vec![false; assembler.sections.len()];
+    for entry in locals.iter().chain(&globals) {
+        if let Home::Section(s) = entry.home {
+            referred[s] = true;
+        }
+    }
+    for r in assembler.sections.iter().flat_map(|s| &s.relocations) {
+        if let Target::Section(s) = r.target {
+            referred[s] = true;
+        }
+    }
     let used: Vec<usize> = (0..assembler.sections.len())
-        .filter(|&i| {
-            let referred = locals.iter().chain(&globals).any(|e| matches!(e.home, Home::Section(s) if s == i))
-                || assembler.sections.iter().any(|s| s.relocations.iter().any(|r| r.target == Target::Section(i)));
-            referred || !assembler.sections[i].data.is_empty() || i == 0
-        })
+        .filter(|&i| referred[i] || !assembler.sections[i].data.is_empty() || i == 0)
         .collect();
 
     let mut bytes = Vec::new();
@@ -202,15 +209,19 @@ pub(super) fn write(assembler: &Assembler<'_>) -> Result<Vec<u8>, String> {
 
 /// Local and global symbols of the object.
 fn entries(assembler: &Assembler<'_>) -> Result<(Vec<Entry>, Vec<Entry>), String> {
-    let referred =
-        |id: usize| assembler.sections.iter().any(|s| s.relocations.iter().any(|r| r.target == Target::Symbol(id)));
+    let mut referred = vec![false; assembler.symbols.list.len()];
+    for r in assembler.sections.iter().flat_map(|s| &s.relocations) {
+        if let Target::Symbol(id) = r.target {
+            referred[id] = true;
+        }
+    }
     let (mut locals, mut globals) = (Vec::new(), Vec::new());
     for (id, symbol) in assembler.symbols.list.iter().enumerate() {
         if symbol.predefined {
             continue;
         }
         let value = match &symbol.definition {
-            Definition::Undefined if referred(id) => Value::Undefined { symbol: id, addend: 0 },
+            Definition::Undefined if referred[id] => Value::Undefined { symbol: id, addend: 0 },
             Definition::Undefined => continue,
             _ if symbol.is_temporary() => continue,
             Definition::Label { section, offset } => {

@@ -6,7 +6,8 @@
 //!
 //! Properties:
 //! 1. A macro is never expanded inside its own expansion (hide sets), and one line expands to at most
-//!    [`MAXIMUM_TOKENS`] tokens; includes nest at most [`MAXIMUM_INCLUDES`] deep.
+//!    [`MAXIMUM_TOKENS`] tokens; includes nest at most [`MAXIMUM_INCLUDES`] deep,
+//!    [`MAXIMUM_FILES`] in all.
 //! 2. A byte from a macro body has the place of the macro's use, a byte of an argument its own place.
 
 use std::collections::BTreeMap;
@@ -20,10 +21,12 @@ use super::text::{Position, Text, character_length, string_end};
 
 /// Tokens of one expanded line at most.
 const MAXIMUM_TOKENS: usize = 200_000;
+/// Files of one source at most.
+pub(super) const MAXIMUM_FILES: usize = 1024;
 /// Depth of includes at most.
 const MAXIMUM_INCLUDES: usize = 40;
 /// Bytes of all preprocessed text at most.
-const MAXIMUM_BYTES: usize = 64 << 20;
+const MAXIMUM_BYTES: usize = 16 << 20;
 
 const DIRECTIVES: [&str; 13] = [
     "define", "undef", "include", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "warning", "pragma",
@@ -81,6 +84,7 @@ impl Token {
     }
 }
 
+/// A conditional that is open. It is never active inside one that is not, so the innermost one decides.
 struct Condition {
     /// The group that stands now is active.
     active: bool,
@@ -130,15 +134,12 @@ impl<'a> Preprocessor<'a> {
 
     /// Reads a file to the end; `depth` counts includes.
     pub(super) fn file(&mut self, name: &str, source: &str, depth: usize) {
-        let Ok(file) = u16::try_from(self.files.len()) else {
-            self.error(Problem::new(Position::default(), "more than 65536 included files"));
-            return;
-        };
+        let file = self.files.len() as u16;
         self.files.push(name.to_owned());
         let mut conditions: Vec<Condition> = Vec::new();
         let mut lines = logical_lines(source.as_bytes(), file).into_iter().peekable();
         while let Some(line) = lines.next() {
-            let active = conditions.iter().all(|c| c.active);
+            let active = conditions.last().is_none_or(|c| c.active);
             match line {
                 Line::Directive(text) => {
                     if let Err(problem) = self.directive(&text, active, &mut conditions, name, depth) {
@@ -270,6 +271,14 @@ impl<'a> Preprocessor<'a> {
         };
         if depth >= MAXIMUM_INCLUDES {
             return Err(Problem::new(at, format!("#include nested more than {MAXIMUM_INCLUDES} deep")));
+        }
+        if self.files.len() >= MAXIMUM_FILES {
+            // Said once: the includes that are still open may ask for many more.
+            let message = format!("more than {MAXIMUM_FILES} files are included");
+            if self.problems.iter().any(|(_, p)| p.message == message) {
+                return Ok(());
+            }
+            return Err(Problem::new(at, message));
         }
         match self.includes.read(name, file) {
             Some((path, source)) => {

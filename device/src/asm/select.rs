@@ -40,7 +40,7 @@ impl Rules {
         }
     }
 
-    pub(super) fn allows(&self, form: &Form) -> bool {
+    pub(super) fn allows(self, form: &Form) -> bool {
         self.invalid_mode || form.contexts.allow(self.context)
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn select(
     mnemonic: &str,
     arguments: &[Argument],
     immediate: Immediate,
-    rules: &Rules,
+    rules: Rules,
     at: Position,
 ) -> Outcome<Selected> {
     let Some(candidates) = MNEMONICS.get(mnemonic) else {
@@ -133,12 +133,11 @@ pub(super) fn select(
         let who = if other.form.contexts.allow(Context::Worker) { "workers" } else { "the supervisor" };
         return Err(Problem::new(at, format!("`{mnemonic}` with these operands is for {who} only")));
     }
-    match mismatch {
-        Some(m) => Err(m.problem),
-        None => {
-            let who = if rules.context == Context::Worker { "supervisor" } else { "worker" };
-            Err(Problem::new(at, format!("`{mnemonic}` is an instruction of the {who} only")))
-        }
+    if let Some(m) = mismatch {
+        Err(m.problem)
+    } else {
+        let who = if rules.context == Context::Worker { "supervisor" } else { "worker" };
+        Err(Problem::new(at, format!("`{mnemonic}` is an instruction of the {who} only")))
     }
 }
 
@@ -202,7 +201,7 @@ enum Known {
 /// The value of an argument as an operand; else the reason, and whether at least the kind was right.
 fn value(operand: &Operand, argument: &Argument, lenient: bool, offset: bool) -> Result<Known, (String, bool)> {
     match (&argument.value, operand.class.is_register()) {
-        (Value::Register(register), true) => register_value(operand, register, lenient).map(Known::Now),
+        (Value::Register(register), true) => register_value(operand, *register, lenient).map(Known::Now),
         (Value::Register(_), false) => {
             let what = match operand.class {
                 Class::Rel19S2 => "address expected, found a register",
@@ -224,7 +223,7 @@ fn value(operand: &Operand, argument: &Argument, lenient: bool, offset: bool) ->
     }
 }
 
-fn register_value(operand: &Operand, register: &Register, lenient: bool) -> Result<i64, (String, bool)> {
+fn register_value(operand: &Operand, register: Register, lenient: bool) -> Result<i64, (String, bool)> {
     let main = operand.class.is_main_register();
     if main != (register.file == File::Main) {
         let wanted = if main { "main" } else { "arithmetic" };

@@ -15,7 +15,7 @@ use super::text::{Position, Text, character_length, is_name, is_name_start, stri
 /// Expansions inside each other at most.
 const MAXIMUM_DEPTH: usize = 100;
 /// Bytes from expansions at most.
-const MAXIMUM_BYTES: usize = 64 << 20;
+const MAXIMUM_BYTES: usize = 8 << 20;
 
 /// Where an expansion comes from, for the notes of a diagnostic.
 #[derive(Debug)]
@@ -59,14 +59,16 @@ impl Statements {
         None
     }
 
-    /// Puts an expansion in front; `conditions` is given for macros only.
+    /// Puts an expansion in front; `conditions` is given for macros only. At a limit nothing more is read (P1).
     pub(super) fn push(&mut self, texts: &[Text], trace: Rc<Trace>, conditions: Option<usize>) -> Outcome<()> {
         if self.frames.len() > MAXIMUM_DEPTH {
             let message = format!("expansions are nested more than {MAXIMUM_DEPTH} deep");
+            self.stop();
             return Err(Problem::new(trace.at, message));
         }
         self.bytes += texts.iter().map(|t| t.bytes.len() + 1).sum::<usize>();
         if self.bytes > MAXIMUM_BYTES {
+            self.stop();
             return Err(Problem::new(trace.at, "macro expansion is too large"));
         }
         let segments: Vec<Segment> = texts.iter().flat_map(|t| cut(t, Some(&trace))).collect();
@@ -247,11 +249,13 @@ impl Macro {
             let mut j = i;
             let key = word(bytes, &mut j);
             let mut start = i;
-            if !key.is_empty() && bytes.get(j) == Some(&b'=') && bytes.get(j + 1) != Some(&b'=') {
-                if let Some(named) = self.parameters.iter().position(|p| p.name == key) {
-                    index = named;
-                    start = j + 1;
-                }
+            if !key.is_empty()
+                && bytes.get(j) == Some(&b'=')
+                && bytes.get(j + 1) != Some(&b'=')
+                && let Some(named) = self.parameters.iter().position(|p| p.name == key)
+            {
+                index = named;
+                start = j + 1;
             }
             let (value, end) = argument(arguments, start);
             let Some(slot) = values.get_mut(index) else {

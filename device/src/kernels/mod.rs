@@ -14,8 +14,6 @@
 
 mod contract;
 mod cycles;
-#[cfg(test)]
-mod tests;
 
 pub use contract::{Contract, Operand, contract, contracts};
 pub use cycles::{

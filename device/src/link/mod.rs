@@ -167,6 +167,3 @@ pub fn link(objects: &[(&str, &[u8])], options: &Options) -> Result<Image, Error
         objects.iter().map(|(name, bytes)| read::object(name, bytes)).collect::<Result<_, _>>()?;
     place::image(&objects, options)
 }
-
-#[cfg(test)]
-mod tests;

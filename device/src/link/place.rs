@@ -13,6 +13,9 @@ struct Definition {
     weak: bool,
 }
 
+/// Address of every kept section, by object and section.
+type Addresses = BTreeMap<(usize, usize), u32>;
+
 /// What a reference comes to.
 enum Reference {
     Section { object: usize, section: usize, offset: u32 },
@@ -183,7 +186,7 @@ impl Linker<'_> {
     }
 
     /// Addresses of the kept sections (P2, P3).
-    fn placed(&self, kept: &BTreeSet<(usize, usize)>) -> Result<(Vec<Placed>, BTreeMap<(usize, usize), u32>), Error> {
+    fn placed(&self, kept: &BTreeSet<(usize, usize)>) -> Result<(Vec<Placed>, Addresses), Error> {
         let section = |&(o, s): &(usize, usize)| &self.objects[o].sections[s];
         let total = kept.iter().map(|k| u64::from(section(k).size)).sum();
         let mut list = Vec::new();
