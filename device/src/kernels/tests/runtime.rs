@@ -1,5 +1,7 @@
 //! The static runtime: from the entry stub to the completion word, on one tile and on several.
 
+use std::fmt::Write;
+
 use super::tile::{Tile, run_program, within_five_percent};
 use crate::kernels::{call_overhead, entry_stub};
 use crate::memory::{COMPLETION, WORKER_BASE, WORKER_SCRATCH};
@@ -30,13 +32,15 @@ fn tiles_start_and_complete() {
 
 #[test]
 fn workers_start_with_zeroed_registers_and_their_scratch_area() {
-    let stores = |file: &str, count: u32, first: u32| {
-        (0..count).map(|i| format!("    st32 ${file}{i}, $m12, $mzero, {}\n", first + i)).collect::<String>()
-    };
+    let mut stores = String::new();
+    for i in 0..12 {
+        writeln!(stores, "    st32 $m{i}, $m12, $mzero, {}", 1 + i).expect("writing to a string");
+    }
+    for i in 0..8 {
+        writeln!(stores, "    st32 $a{i}, $m12, $mzero, {}", 16 + i).expect("writing to a string");
+    }
     let program = format!(
-        "    setzi $m0, probe\n    runall $m0, $m11, 0\n    sync 2\n    bri complete\n.worker\nprobe:\n{}{}    exitz $mzero\n",
-        stores("m", 12, 1),
-        stores("a", 8, 16),
+        "    setzi $m0, probe\n    runall $m0, $m11, 0\n    sync 2\n    bri complete\n.worker\nprobe:\n{stores}    exitz $mzero\n"
     );
     let tiles = run_program(&program, 1);
     for worker in 0..6 {

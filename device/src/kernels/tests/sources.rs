@@ -38,7 +38,7 @@ fn shared_constants_are_those_of_the_memory_map() {
     }
     let (sixth, shift) = (u64::from(header_constant("SIXTH")), header_constant("SIXTH_SHIFT"));
     for n in 0..131_072u64 {
-        assert_eq!(n * sixth >> shift, n / 6, "{n}");
+        assert_eq!((n * sixth) >> shift, n / 6, "{n}");
     }
 }
 
