@@ -24,7 +24,9 @@ pub use decode::decode;
 pub use encode::{EncodeError, encode, encode_form};
 pub use flags::{AmpFlags, AmpStep};
 pub use print::{print, print_bundle};
-pub use table::{Class, Context, Contexts, Form, FormId, Lane, Operand, Piece, Role, Suffix, form, form_by_name, forms};
+pub use table::{
+    Class, Context, Contexts, Form, FormId, Lane, Operand, Piece, Role, Suffix, form, form_by_name, forms,
+};
 
 /// Bit 31: this word is half of a bundle.
 pub const BUNDLE_BIT: u32 = 1 << 31;

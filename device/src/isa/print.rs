@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Class, Instruction, Operand};
+use super::{Class, Instruction, Operand, form_by_name};
 
 /// The text of one instruction, without braces. Branch targets are byte addresses in hexadecimal.
 pub fn print(instruction: &Instruction) -> String {
@@ -11,11 +11,27 @@ pub fn print(instruction: &Instruction) -> String {
     }
     let form = instruction.form();
     let mut text = form.mnemonic.to_owned();
+    if form.name.ends_with("_zi") && prefers_signed(instruction) {
+        text.push('z');
+    }
     for (i, (operand, &value)) in form.operands.iter().zip(&instruction.operands).enumerate() {
         text.push_str(if i == 0 { " " } else { ", " });
         print_operand(&mut text, operand, value);
     }
     text
+}
+
+/// Whether the plain mnemonic with these operands means the signed form of an instruction that is the unsigned one
+/// (`assembler.md` 5): `addz`, `cmpeqz`, `maxz`, `minz`, `subz`.
+fn prefers_signed(instruction: &Instruction) -> bool {
+    let form = instruction.form();
+    let small = form
+        .operands
+        .iter()
+        .zip(&instruction.operands)
+        .any(|(o, &v)| o.class == Class::Unsigned && o.bits == 16 && v < 0x8000);
+    let signed = form.name.replace("_zi", "_si");
+    small && form_by_name(&signed).is_some_and(|f| f.mnemonic == form.mnemonic)
 }
 
 /// The text of a bundle.
@@ -68,6 +84,8 @@ mod tests {
         assert_eq!(text(0x4080_0003, Context::Supervisor), "bri 0xc");
         assert_eq!(text(0x5648_2800, Context::Worker), "ld2xst64pace $a8:11, $a0:1, $m2:3+=, $m4, 0");
         assert_eq!(text(0x19e0_0000, Context::Worker), "nop");
+        assert_eq!(text(0x2000_002a, Context::Worker), "addz $m0, $m0, 42");
+        assert_eq!(text(0x2000_ff98, Context::Worker), "add $m0, $m0, 65432");
         assert_eq!(text(0x58f0_fe70, Context::Worker), "zero $a7");
         assert_eq!(text(0x43f0_4000, Context::Worker), "exitz $m15");
     }

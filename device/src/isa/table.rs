@@ -274,12 +274,7 @@ fn operand_number(text: &str) -> u8 {
     text.strip_prefix("op").and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("operand number {text}"))
 }
 
-fn parse_row(
-    id: FormId,
-    contexts: Contexts,
-    line: &'static str,
-    suffixes: &FxHashMap<(&str, u8), Suffix>,
-) -> Form {
+fn parse_row(id: FormId, contexts: Contexts, line: &'static str, suffixes: &FxHashMap<(&str, u8), Suffix>) -> Form {
     let column: Vec<&'static str> = line.split('\t').collect();
     let [mnemonic, name, operands, pattern, lane, coissue, kind] = column[..] else {
         panic!("row of the instruction table: {line}")

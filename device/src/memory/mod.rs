@@ -48,9 +48,7 @@ pub const RUNTIME_STATE_END: u32 = 0x58800;
 pub const PLACEABLE_BASE: u32 = 0x5c000;
 
 /// A logical tile number, 0 .. 1472.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct TileId(pub u16);
 
 impl TileId {

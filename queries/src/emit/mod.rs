@@ -1,1 +1,3 @@
-//! (to come)
+//! From placed steps to bytes: tile programs, tile images, the package.
+
+pub mod tile_program;

@@ -8,6 +8,7 @@
 
 use ipuc_device::memory::TileId;
 
+use crate::digest::Keyed;
 use crate::exchange::problem::Problem;
 use crate::plan::layout::Layout;
 
@@ -96,7 +97,7 @@ pub struct TileCalls {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// An exchange phase.
-    Exchange(Problem),
+    Exchange(Keyed<Problem>),
     /// Kernel calls; a tile in no group does nothing.
     Compute(Vec<TileCalls>),
 }

@@ -1,1 +1,3 @@
-//! (to come)
+//! Where everything lies on a tile: reserved code and tables, then buffers.
+
+pub mod allocate;
