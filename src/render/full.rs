@@ -1,5 +1,7 @@
 //! The form for people: rustc's look, with source lines.
 
+use std::fmt::Write as _;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 use ipuc_queries::diagnostics::{self, Problem, Suggestion, locate};
@@ -45,11 +47,11 @@ fn help(suggestion: &Suggestion) -> String {
     if let [edit] = suggestion.edits.as_slice()
         && edit.value != Value::Null
     {
-        text += &format!(": {} = {}", edit.path, edit.value);
+        write!(text, ": {} = {}", edit.path, edit.value).expect("a string");
     }
     if !suggestion.effect.is_empty() {
         let effect: Vec<String> = suggestion.effect.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        text += &format!(" ({})", effect.join(", "));
+        write!(text, " ({})", effect.join(", ")).expect("a string");
     }
     text
 }

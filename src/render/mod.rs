@@ -48,3 +48,59 @@ pub fn summary(problems: &[Problem], file: &str) -> Option<String> {
         [count(Level::Error, "error"), count(Level::Warning, "warning")].into_iter().flatten().collect();
     (!counts.is_empty()).then(|| format!("{} in {file}", counts.join(", ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use ipuc_queries::model::{parse, resolve};
+
+    use super::*;
+
+    fn rendered(text: &str, color: bool) -> Vec<Diagnostic> {
+        let (ast, mut problems) = parse(text);
+        problems.extend(resolve(&ast, &[]).problems);
+        let (map, lines) = (SourceMap::new(&ast), LineIndex::new(text));
+        diagnostics(&problems, &Source { file: "model.json", text, map: &map, lines: &lines }, color)
+    }
+
+    #[test]
+    fn a_wrong_shape_is_shown_where_it_stands() {
+        let text = r#"{
+  "name": "m",
+  "inputs": { "x": { "shape": [4, 8], "dtype": "f16" } },
+  "weights": { "w": { "shape": [9, 4], "dtype": "f16", "random": { "normal": 1.0 } } },
+  "ops": [{ "name": "y", "op": "gemm", "inputs": ["x", "w"] }],
+  "outputs": ["y"]
+}
+"#;
+        let all = rendered(text, false);
+        assert_eq!(all.len(), 1);
+        assert!(all[0].rendered.starts_with("error[E0004]: "), "{}", all[0].rendered);
+        assert!(all[0].rendered.contains("--> model.json:"), "{}", all[0].rendered);
+        let json = &all[0].json;
+        assert_eq!(
+            (&json["code"], &json["level"], &json["file"]),
+            (&"E0004".into(), &"error".into(), &"model.json".into())
+        );
+        assert_eq!(json["rendered"], all[0].rendered.as_str());
+        let span = &json["spans"][0];
+        let byte = |end: &str| span[end]["byte"].as_u64().unwrap() as usize;
+        let line = text[..byte("start")].lines().count();
+        assert_eq!(span["start"]["line"], line);
+        assert!(!text[byte("start")..byte("end")].is_empty());
+        assert!(span["path"].is_string());
+    }
+
+    #[test]
+    fn no_text_makes_the_renderer_panic() {
+        let model = include_str!("../../examples/gemm-chain.json");
+        for end in 0..model.len() {
+            for (color, text) in [(false, model[..end].to_owned()), (true, format!("{}\u{e9}\u{1f600}", &model[..end]))]
+            {
+                for diagnostic in rendered(&text, color) {
+                    assert!(!diagnostic.rendered.is_empty());
+                }
+            }
+        }
+        assert!(rendered(model, false).is_empty());
+    }
+}

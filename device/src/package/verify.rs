@@ -6,7 +6,7 @@
 //! 4. Inputs and weights, which are all written before the start, overlap neither each other nor a segment.
 //! 5. Every tensor that an operation uses and every output has its binding, of the same role, shape and type, and there
 //!    are no others.
-//! 6. Operations name only what comes before them.
+//! 6. Operations name only what comes before them; names can be file names.
 //! 7. Debug regions have names and are not empty; symbols have names.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,13 @@ impl Package {
         let mut shapes: BTreeMap<&str, &[u64]> = BTreeMap::new();
         let product = |shape: &[u64]| shape.iter().try_fold(1u64, |product, &extent| product.checked_mul(extent));
         let checked = |name: &str, shape: &[u64]| match product(shape) {
-            _ if name.is_empty() => Some("a tensor without a name".to_owned()),
+            // Names become file names.
+            _ if name.is_empty()
+                || name.starts_with('.')
+                || name.contains(|c: char| c.is_control() || "/\\".contains(c)) =>
+            {
+                Some(format!("a tensor called {name:?}"))
+            }
             Some(1..=GREATEST) if !shape.is_empty() => None,
             _ => Some(format!("tensor {name}: shape {shape:?}")),
         };
