@@ -227,7 +227,12 @@ struct Stream {
 /// What the words of a row do.
 pub fn decode_row(words: &[u32]) -> Result<DecodedRow, RowDecodeError> {
     let f = &*FORMS;
-    let mut row = DecodedRow::default();
+    // Rows are about half sends and half controls.
+    let mut row = DecodedRow {
+        pieces: Vec::with_capacity(words.len() / 2),
+        controls: Vec::with_capacity(words.len() * 3 / 4),
+        ..DecodedRow::default()
+    };
     let mut stream: Option<Stream> = None;
     let mut at = 0;
     while let Some(&word) = words.get(at) {
@@ -361,13 +366,13 @@ mod tests {
         // Format 2, paired source, 64 items from item address 0xA000 with control 5, one more, one with a paired source.
         let send = 0x78000000 | 63 << 21 | 0xA000 << 3 | 5;
         let format = 0x60000000 | 1 << 18 | 2;
-        let source = 0x64000000 | 1 << 13 | 77;
+        let source = 0x64000000 | 1 << 13 | 0x4d;
         let row = decode_row(&[format, source, send, 0x70000005, 0x70140000, 0x43A00000]).expect("decodes");
         assert_eq!(
             row.controls,
             [
                 control(1, Setting::Format(2), 0),
-                control(2, Setting::PairedSource(77), 1),
+                control(2, Setting::PairedSource(0x4d), 1),
                 control(68, Setting::PairedSource(0), 4),
             ]
         );
@@ -392,7 +397,7 @@ mod tests {
         ] {
             assert_eq!(decode_row(words), Err(error), "{words:x?}");
         }
-        assert_eq!(decode_row(&[0x40A7FFFF; 8192]), Err(RowDecodeError::TooLong { index: 8191 }));
+        assert_eq!(decode_row(&vec![0x40A7FFFF; 8192]), Err(RowDecodeError::TooLong { index: 8191 }));
     }
 
     /// A row from gaps and lengths: sends one after the other, and controls wherever the rules allow them.

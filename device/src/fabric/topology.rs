@@ -31,6 +31,7 @@ impl PhysicalTile {
         if c < 8 { c } else { 15 - c }
     }
     /// The other member of the 64-bit pair.
+    #[must_use]
     pub fn partner(self) -> Self {
         Self(self.0 ^ 2)
     }
@@ -52,7 +53,7 @@ pub fn physical(tile: TileId) -> PhysicalTile {
 pub fn logical(tile: PhysicalTile) -> TileId {
     let block = 2 * (tile.column() as u16) + tile.column_lane() as u16;
     let row = tile.row() as u16;
-    let i = if block % 2 == 0 { row } else { 22 - row };
+    let i = if block.is_multiple_of(2) { row } else { 22 - row };
     TileId(2 * (23 * block + i) + tile.lane() as u16)
 }
 

@@ -28,6 +28,7 @@
 //! Cost: linear in instructions and in pairs of (source window, send run), plus sorting per tile; tiles in parallel.
 
 mod arrivals;
+mod bus;
 mod listeners;
 #[cfg(test)]
 mod tests;
@@ -38,11 +39,12 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use arrivals::{Arrival, Pointer, Want, compare};
+use bus::Bus;
 use listeners::{Listening, parts};
 use violation::Report;
 pub use violation::{Violation, ViolationKind};
 
-use super::decode::{ControlAt, DecodedRow, Run, Setting, Width, decode_row};
+use super::decode::{ControlAt, DecodedRow, Setting, Width, decode_row};
 use super::topology::{PhysicalTile, direction, logical, mux_to_memory, physical, route_time};
 use crate::memory::{BASE, FETCH_AHEAD, INTERLEAVED_BASE, LOADABLE_END, TILES, TileId, bank, bank_end, bank_set};
 
@@ -138,23 +140,22 @@ struct Tile<'a> {
     input: &'a TileInput<'a>,
     id: PhysicalTile,
     row: DecodedRow,
-    /// Ordinary runs; addresses are memory addresses.
-    runs: Vec<Run>,
+    bus: Bus,
     found: Vec<Violation>,
 }
 
 /// Checks a phase.
 pub fn validate(phase: &PhaseInput) -> Validation {
     let mut violations = Vec::new();
-    let mut place: Vec<Option<u32>> = vec![None; TILES as usize];
+    let mut given = vec![false; TILES as usize];
     let mut inputs: Vec<&TileInput> = Vec::with_capacity(phase.tiles.len());
     for input in phase.tiles {
         let tile = input.tile;
-        match place.get_mut(tile.index()) {
+        match given.get_mut(tile.index()) {
             None => violations.push(input_violation(tile, format!("tile {tile} does not exist"))),
-            Some(Some(_)) => violations.push(input_violation(tile, format!("tile {tile} has two rows"))),
-            Some(empty) => {
-                *empty = Some(inputs.len() as u32);
+            Some(true) => violations.push(input_violation(tile, format!("tile {tile} has two rows"))),
+            Some(first) => {
+                *first = true;
                 inputs.push(input);
             }
         }
@@ -162,10 +163,17 @@ pub fn validate(phase: &PhaseInput) -> Validation {
     let mut wants = wants(phase, &mut violations);
 
     let tiles: Vec<Tile> = inputs.into_par_iter().map(|input| Tile::new(input, phase)).collect();
-    let sender = |id: PhysicalTile| place[logical(id).index()].map(|i| &tiles[i as usize]);
-    let received: Vec<Received> = tiles.par_iter().map(|tile| tile.receive(&sender, phase)).collect();
+    let mut buses: Vec<Option<&Bus>> = vec![None; TILES as usize];
+    for tile in &tiles {
+        buses[usize::from(tile.id.0)] = Some(&tile.bus);
+    }
+    let received: Vec<Received> = tiles.par_iter().map(|tile| tile.receive(&buses, phase)).collect();
 
-    let mut listening: Vec<Vec<Listening>> = vec![Vec::new(); TILES as usize];
+    let mut counts = vec![0; TILES as usize];
+    for l in received.iter().flat_map(|r| &r.listening) {
+        counts[usize::from(l.sender)] += 1;
+    }
+    let mut listening: Vec<Vec<Listening>> = counts.into_iter().map(Vec::with_capacity).collect();
     for l in received.iter().flat_map(|r| &r.listening) {
         listening[usize::from(l.sender)].push(*l);
     }
@@ -174,11 +182,10 @@ pub fn validate(phase: &PhaseInput) -> Validation {
         validation.ends.push((tile.input.tile, tile.row.events));
         validation.horizon = validation.horizon.max(tile.row.events);
         validation.longest_row = validation.longest_row.max(tile.input.words.len() as u32);
-        validation.words_sent += tile.runs.iter().map(|r| u64::from(r.items)).sum::<u64>();
+        validation.words_sent += tile.bus.runs.iter().map(|r| u64::from(r.items)).sum::<u64>();
         validation.words_received += r.arrivals.iter().map(|a| u64::from(a.words)).sum::<u64>();
     }
     validation.ends.sort_unstable();
-
     let jobs: Vec<(Tile, Received, Vec<Want>, Vec<Listening>)> = tiles
         .into_iter()
         .zip(received)
@@ -221,7 +228,13 @@ fn input_violation(tile: TileId, message: String) -> Violation {
 
 /// What every tile is to receive.
 fn wants(phase: &PhaseInput, violations: &mut Vec<Violation>) -> Vec<Vec<Want>> {
-    let mut wants: Vec<Vec<Want>> = vec![Vec::new(); TILES as usize];
+    let mut counts = vec![0; TILES as usize];
+    for (tile, _) in phase.expected.iter().flat_map(|e| e.destinations) {
+        if let Some(count) = counts.get_mut(tile.index()) {
+            *count += 1;
+        }
+    }
+    let mut wants: Vec<Vec<Want>> = counts.into_iter().map(Vec::with_capacity).collect();
     for e in phase.expected {
         let Expected { source, source_address, words, destinations } = *e;
         if words == 0 || words > LOADABLE_END / 4 || source.index() >= TILES as usize || destinations.is_empty() {
@@ -241,6 +254,19 @@ fn wants(phase: &PhaseInput, violations: &mut Vec<Violation>) -> Vec<Vec<Want>> 
     wants
 }
 
+/// While a mux selects a source.
+#[derive(Clone, Copy)]
+struct Window {
+    source: PhysicalTile,
+    /// Slots of the source whose words pass the mux in the window.
+    from: i64,
+    to: i64,
+    /// Route time from the source.
+    tau: i64,
+    /// Index of the first run of the source that ends after `from`.
+    first: u32,
+}
+
 /// What one tile receives.
 struct Received {
     /// By write event.
@@ -253,7 +279,7 @@ impl<'a> Tile<'a> {
     /// Decodes a row and checks what concerns the row alone.
     fn new(input: &'a TileInput<'a>, phase: &PhaseInput) -> Self {
         let mut report = Report { tile: input.tile, found: Vec::new() };
-        let row = decode_row(input.words).unwrap_or_else(|error| {
+        let mut row = decode_row(input.words).unwrap_or_else(|error| {
             report.add(ViolationKind::Undecodable, 0, error.to_string());
             DecodedRow::default()
         });
@@ -281,26 +307,32 @@ impl<'a> Tile<'a> {
             run.address = run.address.wrapping_add(input.registers.outgoing_base);
             check_allowed(run.slot, run.address, run.items, "sends", phase, &mut report);
         }
-        Self { input, id, row, runs, found: report.found }
+        // Runs stand for them from here on; large phases need the memory.
+        row.pieces = Vec::new();
+        let bus = Bus::new(runs, row.events);
+        Self { input, id, row, bus, found: report.found }
     }
 
-    /// Follows mux, buses and pointer.
-    fn receive<'t>(&self, sender: &impl Fn(PhysicalTile) -> Option<&'t Tile<'a>>, phase: &PhaseInput) -> Received
-    where
-        'a: 't,
-    {
+    /// Follows mux, buses and pointer. `buses` are by physical tile; a tile without one is silent.
+    fn receive(&self, buses: &[Option<&Bus>], phase: &PhaseInput) -> Received {
         let mut report = Report { tile: self.input.tile, found: Vec::new() };
         let mut pointer = Pointer::new(self);
         let mut listening = Vec::new();
-        for (source, from, to) in self.mux_windows(&mut report) {
-            let tau = i64::from(route_time(source, self.id));
-            // Slots whose words pass the mux in [from, to).
-            let (from, to) = (from - 1 - tau, to - 1 - tau);
+        let mut windows = self.mux_windows(&mut report);
+        let bus = |w: &Window| buses[usize::from(w.source.0)];
+        // Two loops of their own, so that the cache misses of many windows overlap.
+        for w in &mut windows {
+            w.first = bus(w).map_or(0, |bus| bus.hint(w.from));
+        }
+        for w in &mut windows {
+            w.first = bus(w).map_or(0, |bus| bus.first_after(w.from, w.first));
+        }
+        for w in &windows {
+            let Window { source, from, to, tau, first } = *w;
             let mut silent_from = from;
-            let runs = sender(source).map_or(&[][..], |s| &s.runs[..]);
-            let first = runs.partition_point(|r| i64::from(r.end()) <= from);
+            let runs = bus(w).map_or(&[][..], |bus| &bus.runs[first as usize..]);
             let side = direction(source, self.id);
-            for run in &runs[first..] {
+            for run in runs {
                 let start = i64::from(run.slot).max(from);
                 let end = i64::from(run.end()).min(to);
                 if start >= end {
@@ -309,7 +341,7 @@ impl<'a> Tile<'a> {
                 if run.directions & side == 0 {
                     continue;
                 }
-                self.silence(source, silent_from, start, tau, &mut report);
+                silence(source, silent_from, start, tau, &mut report);
                 silent_from = end;
                 let address = run.address.wrapping_add(4 * (start as u32 - run.slot));
                 listening.push(Listening {
@@ -321,7 +353,7 @@ impl<'a> Tile<'a> {
                 let event = start + 1 + tau + i64::from(mux_to_memory(self.id));
                 pointer.write(event, (end - start) as u32, logical(source), address, &mut report);
             }
-            self.silence(source, silent_from, to, tau, &mut report);
+            silence(source, silent_from, to, tau, &mut report);
         }
         let arrivals = pointer.finish(&mut report);
         for a in &arrivals {
@@ -337,8 +369,8 @@ impl<'a> Tile<'a> {
         Received { arrivals, listening, found: report.found }
     }
 
-    /// Sources that the mux selects, with the events from and to which.
-    fn mux_windows(&self, report: &mut Report) -> Vec<(PhysicalTile, i64, i64)> {
+    /// Sources that the mux selects.
+    fn mux_windows(&self, report: &mut Report) -> Vec<Window> {
         let mut windows = Vec::with_capacity(self.row.controls.len() / 2 + 1);
         let mut selected = (self.input.registers.incoming_mux, 0i64);
         if tile_of(selected.0).is_none() && selected.0 != NEUTRAL {
@@ -347,7 +379,8 @@ impl<'a> Tile<'a> {
         }
         let mut close = |(value, from): (u32, i64), to: i64| {
             if let Some(source) = tile_of(value).filter(|_| from < to) {
-                windows.push((source, from, to));
+                let tau = i64::from(route_time(source, self.id));
+                windows.push(Window { source, from: from - 1 - tau, to: to - 1 - tau, tau, first: 0 });
             }
         };
         for c in &self.row.controls {
@@ -364,21 +397,13 @@ impl<'a> Tile<'a> {
         windows
     }
 
-    fn silence(&self, source: PhysicalTile, from: i64, to: i64, tau: i64, report: &mut Report) {
-        if from < to {
-            let message =
-                format!("mux selects tile {}, which drives nothing towards it in slots {from}..{to}", logical(source));
-            report.add(ViolationKind::SilentSource, from + 1 + tau, message);
-        }
-    }
-
     /// Receivers of every driven word.
     fn check_listeners(&self, mut listening: Vec<Listening>, report: &mut Report) {
         listening.sort_unstable_by_key(|l| (l.slot, l.end, l.listener));
         let parts = parts(&listening);
         let mut next = 0;
         let mut first_listener = 0;
-        for run in &self.runs {
+        for run in &self.bus.runs {
             let mut slot = run.slot;
             while slot < run.end() {
                 while parts.get(next).is_some_and(|p| p.end <= slot) {
@@ -428,23 +453,21 @@ impl<'a> Tile<'a> {
 
     /// Windows of sends and receives in one element, and of the row itself.
     fn check_elements(&self, arrivals: &[Arrival], report: &mut Report) {
-        let mut sent: Vec<Use> = Vec::with_capacity(self.runs.len());
-        for run in &self.runs {
+        let sent_banks = self.bus.runs.iter().fold(0, |set, r| set | banks(r.address, r.items));
+        let got_banks = arrivals.iter().fold(0, |set, a| set | banks(a.address, a.words));
+        let fetched = banks(self.input.row_address, self.input.words.len() as u32 + FETCH_AHEAD / 4);
+        let shared = sent_banks & got_banks;
+        if (shared | fetched & (sent_banks | got_banks)) == 0 {
+            return;
+        }
+        let mut sent: Vec<Use> = Vec::with_capacity(self.bus.runs.len());
+        for run in &self.bus.runs {
             uses(run.slot.into(), run.items, run.address, 0, &mut sent);
         }
         let mut got: Vec<Use> = Vec::with_capacity(arrivals.len());
         for a in arrivals {
             uses(a.event, a.words, a.address, WRITE_GUARD, &mut got);
         }
-        let banks = |list: &[Use]| list.iter().fold(0u64, |set, u| set | 1 << u.bank);
-        let (sent_banks, got_banks) = (banks(&sent), banks(&got));
-
-        let bytes = 4 * self.input.words.len() as u32;
-        let fetched = if self.input.row_address < LOADABLE_END {
-            bank_set(self.input.row_address, bytes.min(INTERLEAVED_BASE) + FETCH_AHEAD)
-        } else {
-            0
-        };
         if fetched & (sent_banks | got_banks) != 0 {
             for u in sent.iter().chain(&got).filter(|u| fetched >> u.bank & 1 == 1) {
                 let message =
@@ -453,10 +476,6 @@ impl<'a> Tile<'a> {
             }
         }
 
-        let shared = sent_banks & got_banks;
-        if shared == 0 {
-            return;
-        }
         sent.retain(|u| shared >> u.bank & 1 == 1);
         got.retain(|u| shared >> u.bank & 1 == 1);
         sent.sort_unstable_by_key(|u| (u.bank, u.from));
@@ -479,7 +498,7 @@ impl<'a> Tile<'a> {
 
     /// Sends of words that this phase has overwritten. `arrivals` are sorted by address.
     fn check_stale(&self, arrivals: &[Arrival], report: &mut Report) {
-        for run in &self.runs {
+        for run in &self.bus.runs {
             let (low, high) = (i64::from(run.address), i64::from(run.address) + 4 * i64::from(run.items));
             let first = arrivals.partition_point(|a| i64::from(a.address) + 4 * i64::from(a.words) <= low);
             for a in arrivals[first..].iter().take_while(|a| i64::from(a.address) < high) {
@@ -499,10 +518,19 @@ impl<'a> Tile<'a> {
     }
 }
 
+/// Slots of a selected source in which it drives nothing towards the tile.
+fn silence(source: PhysicalTile, from: i64, to: i64, tau: i64, report: &mut Report) {
+    if from < to {
+        let message =
+            format!("mux selects tile {}, which drives nothing towards it in slots {from}..{to}", logical(source));
+        report.add(ViolationKind::SilentSource, from + 1 + tau, message);
+    }
+}
+
 /// Row address, and alignment of two-word instructions.
 fn check_place(input: &TileInput, row: &DecodedRow, report: &mut Report) {
     let address = input.row_address;
-    if address % 8 != 0 {
+    if !address.is_multiple_of(8) {
         report.add(ViolationKind::RowPlace, 0, format!("row at {address:#x} is not at a multiple of 8"));
     }
     for &word in &row.double_words {
@@ -567,7 +595,7 @@ fn check_setting(c: &ControlAt, report: &mut Report) {
 
 fn check_allowed(event: impl Into<i64>, address: u32, words: u32, verb: &str, phase: &PhaseInput, report: &mut Report) {
     let end = u64::from(address) + 4 * u64::from(words);
-    if address % 4 != 0 || address < phase.allowed.start || end > u64::from(phase.allowed.end) {
+    if !address.is_multiple_of(4) || address < phase.allowed.start || end > u64::from(phase.allowed.end) {
         let message = format!("{verb} {words} words at {address:#x}, outside {:#x?}", phase.allowed);
         report.add(ViolationKind::OutsideAllowed, event, message);
     }
@@ -575,7 +603,7 @@ fn check_allowed(event: impl Into<i64>, address: u32, words: u32, verb: &str, ph
 
 /// The tile that a mux value selects.
 fn tile_of(value: u32) -> Option<PhysicalTile> {
-    (value < TILES).then(|| PhysicalTile(value as u16))
+    (value < TILES).then_some(PhysicalTile(value as u16))
 }
 
 /// Use of one element by one send or receive.
@@ -587,9 +615,14 @@ struct Use {
     address: u32,
 }
 
+/// Elements of words at an address. Addresses outside memory are reported elsewhere and have no element.
+fn banks(address: u32, words: u32) -> u64 {
+    let end = (u64::from(address) + 4 * u64::from(words)).min(LOADABLE_END.into()) as u32;
+    bank_set(address, end.saturating_sub(address))
+}
+
 /// Cuts words that pass one an event from `event` on at element borders.
 fn uses(mut event: i64, mut words: u32, mut address: u32, guard: i64, list: &mut Vec<Use>) {
-    // Addresses outside memory are reported elsewhere and have no element.
     while words > 0 && address < LOADABLE_END {
         let n = words.min((bank_end(address) - address).div_ceil(4));
         list.push(Use { bank: bank(address).0, from: event, to: event + i64::from(n) + guard, address });

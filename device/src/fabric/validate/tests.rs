@@ -1,6 +1,5 @@
 use super::super::decode::{Setting, decode_row};
 use super::super::encode::encode_row;
-use super::super::row::RowError;
 use super::super::rows::{PlacedMessage, build_rows, earliest_slot};
 use super::*;
 
@@ -112,11 +111,14 @@ fn the_worked_phase_delivers() {
         .collect();
     let input = PhaseInput::new(&inputs, &[]);
     let tiles: Vec<Tile> = inputs.iter().map(|i| Tile::new(i, &input)).collect();
-    let sender = |id: PhysicalTile| tiles.iter().find(|t| t.id == id);
+    let mut buses = vec![None; TILES as usize];
+    for tile in &tiles {
+        buses[usize::from(tile.id.0)] = Some(&tile.bus);
+    }
     let arrivals: Vec<(u16, i64, u32, u32)> = tiles
         .iter()
         .flat_map(|t| {
-            let received = t.receive(&sender, &input).arrivals;
+            let received = t.receive(&buses, &input).arrivals;
             received.into_iter().map(|a| (t.input.tile.0, a.event, a.words, a.address))
         })
         .collect();
@@ -226,9 +228,6 @@ fn random_phases_are_encoded_and_delivered() {
         let sent: u64 = messages.iter().map(|m| u64::from(m.words)).sum();
         let received: u64 = messages.iter().map(|m| u64::from(m.words) * m.destinations.len() as u64).sum();
         let rows = build_rows(&messages).expect("legal");
-        if rows.iter().any(|(_, row)| matches!(encode_row(row), Err(RowError::PairParity { .. }))) {
-            panic!("seed {seed}: parity");
-        }
         let v = Phase::new(messages).validate();
         assert_eq!(v.violations, [], "seed {seed}");
         assert_eq!((v.words_sent, v.words_received), (sent, received));
@@ -340,7 +339,7 @@ fn a_violation_of_each_kind_is_found_by_name() {
             "pointer early",
             |p| {
                 p.row(6)[1] -= 1 << 19;
-                p.row(6)[2] += 1 << 14
+                p.row(6)[2] += 1 << 14;
             },
             &[K::PointerEvent],
         ),
