@@ -141,8 +141,10 @@ impl<'a> Placement<'a> {
                 match line.last_set((start as i32 + lag) as u32, job.words) {
                     None => agreed += 1,
                     Some(last) => {
+                        // The window moved: what lies behind it may be taken, so this row is asked again too.
                         start = (line.next_clear(last + 1) as i32 - lag) as u32;
-                        agreed = 1;
+                        agreed = 0;
+                        continue;
                     }
                 }
                 row = if row + 1 == rows { 0 } else { row + 1 };
