@@ -27,7 +27,7 @@ use crate::lower::program::Program;
 use crate::place::allocate::{Allocation, Request, allocate};
 
 /// Where tile code starts when it fits below the host aperture; the linked image ends before.
-pub const CODE_BASE: u32 = 0x4f000;
+pub(super) const CODE_BASE: u32 = 0x4f000;
 /// Rows start at multiples of this in the table, with the rest as slack: one longer row does not move the others.
 const SLOT: u32 = 64;
 /// How often the reservation may grow.
@@ -68,7 +68,11 @@ fn code_words(program: &Program) -> Vec<u32> {
 
 /// Tiles that send or receive.
 fn participants(problem: &Problem) -> BTreeSet<TileId> {
-    problem.transfers.iter().flat_map(|t| std::iter::once(t.source).chain(t.destinations.iter().map(|d| d.tile))).collect()
+    problem
+        .transfers
+        .iter()
+        .flat_map(|t| std::iter::once(t.source).chain(t.destinations.iter().map(|d| d.tile)))
+        .collect()
 }
 
 /// Table bytes before anything is scheduled: two words a message, three a reception, delays and return.
@@ -302,8 +306,8 @@ fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) ->
         .unwrap_or_else(|e| panic!("a schedule keeps the port rules, but {e}"))
         .into_par_iter()
         .map(|(tile, row)| {
-            let words = encode_row(&row)
-                .unwrap_or_else(|e| panic!("a schedule keeps the control rules, but tile {tile}: {e}"));
+            let words =
+                encode_row(&row).unwrap_or_else(|e| panic!("a schedule keeps the control rules, but tile {tile}: {e}"));
             (tile, Arc::from(words))
         })
         .collect()

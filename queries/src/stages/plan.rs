@@ -18,7 +18,7 @@ use crate::plan::layout::Layout;
 use crate::plan::whole::{self, OperatorInput, PlanSet, Priced};
 
 /// The plans of an operator, or why its pins admit none.
-pub type Candidates = Result<Arc<Vec<Candidate>>, String>;
+pub(super) type Candidates = Result<Arc<Vec<Candidate>>, String>;
 
 fn signature_name(db: &dyn Db, signature: OpSig) -> String {
     let s = signature.shape(db);
@@ -82,17 +82,12 @@ fn frontier_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> Frontier {
                         let pins = Pins { grid: pins.grid, steps: pins.steps };
                         let output = graph.outputs.iter().any(|o| o.0 == index);
                         match candidates(db, OpSig::new(db, shape, pins), tiles) {
-                            Ok(found) => operators.push(OperatorInput {
-                                shape,
-                                operands,
-                                output,
-                                candidates: Arc::clone(found),
-                            }),
-                            Err(reason) => objections.push(Objection {
-                                operator: index,
-                                pinned: true,
-                                reason: reason.clone(),
-                            }),
+                            Ok(found) => {
+                                operators.push(OperatorInput { shape, operands, output, candidates: Arc::clone(found) })
+                            }
+                            Err(reason) => {
+                                objections.push(Objection { operator: index, pinned: true, reason: reason.clone() })
+                            }
                         }
                     }
                 }
@@ -129,7 +124,8 @@ fn operands(graph: &Content) -> Vec<Result<Operands, Objection>> {
                         }
                         Some((loader, 0)) if position == 0 => (OperandKind::Result, OperandSource::Loaded(loader)),
                         Some(_) => {
-                            let reason = "an input that is the right operand of one gemm and an operand of another".into();
+                            let reason =
+                                "an input that is the right operand of one gemm and an operand of another".into();
                             return Err(Objection { operator: index, pinned: false, reason });
                         }
                     },

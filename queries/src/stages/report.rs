@@ -4,10 +4,10 @@ use ipuc_device::memory::{BASE, INTERLEAVED_BASE, SIZE, TILES, TileId};
 use ipuc_device::package::{OperatorRecord, PhaseRecord, Totals};
 
 use super::model::{ast, graph};
+use super::node;
 use super::package::classes;
 use super::place::{placement, reservation, rows};
 use super::plan::{choice, frontier, program};
-use super::node;
 use crate::database::Db;
 use crate::diagnostics::codes;
 use crate::diagnostics::{Level, Part, Problem};
@@ -48,9 +48,11 @@ pub fn usage<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> &'db Usage {
 
 #[salsa::tracked]
 fn usage_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
-    db.trace().execute(node("usage", set.set(db).digest.short()), || measure(db, set), |value| {
-        Digest::of(&format!("{value:?}"))
-    })
+    db.trace().execute(
+        node("usage", set.set(db).digest.short()),
+        || measure(db, set),
+        |value| Digest::of(&format!("{value:?}")),
+    )
 }
 
 fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
@@ -62,7 +64,11 @@ fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
         .set(db)
         .operators
         .iter()
-        .map(|planned| OperatorRecord { op: "gemm".into(), plan: planned.plan.to_string(), ..OperatorRecord::default() })
+        .map(|planned| OperatorRecord {
+            op: "gemm".into(),
+            plan: planned.plan.to_string(),
+            ..OperatorRecord::default()
+        })
         .collect();
     let mut phases = Vec::new();
     let mut totals = Totals::default();
@@ -260,11 +266,13 @@ fn budgets<'db>(
             problem = problem.note(format!("{}: {role}, {bytes} bytes, alive at the peak", name(operator)));
             if shown.insert(operator) {
                 let all = usage.operators[operator as usize].tile_bytes;
-                problem = problem.entity(format!("ops.{}", name(operator)), format!("{all} bytes of buffers on a tile"));
+                problem =
+                    problem.entity(format!("ops.{}", name(operator)), format!("{all} bytes of buffers on a tile"));
             }
         }
         if !usage.overflow.is_empty() {
-            problem = problem.note("every plan of the search is too large for a tile; this is the smallest".to_string());
+            problem =
+                problem.note("every plan of the search is too large for a tile; this is the smallest".to_string());
         }
         let more = Edit::set("target.tiles", i64::from(TILES));
         found.push(problem.suggest("use more tiles", vec![more]));
@@ -290,4 +298,3 @@ fn budgets<'db>(
         }
     }
 }
-
