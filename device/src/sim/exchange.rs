@@ -4,7 +4,8 @@
 //! arrive, stored in the memories of the receivers.
 //!
 //! After a release every tile runs ahead by itself up to the first instruction that touches data, workers or barriers.
-//! What it does until then cannot depend on a word that arrives, and holds its whole row. Then arrivals are resolved:
+//! What it does until then cannot depend on a word that arrives, and holds its whole row. With workers running it does
+//! not run ahead, and a row that follows is a fault. Then arrivals are resolved:
 //!
 //! 1. A word sent by `s` in slot `t` passes the multiplexer of `d` at `t + 1 + route_time(s, d)`, and is taken if the
 //!    multiplexer selects `s` at that clock and the word drives the half of the bus that reaches `d` (`exchange.md` 1.3,
@@ -108,14 +109,14 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     /// Clock of the first write.
-    clock: u64,
-    words: u32,
+    pub(super) clock: u64,
+    pub(super) words: u32,
     /// Sending tile.
-    source: TileId,
+    pub(super) source: TileId,
     /// Index of the first word among all words that the source sends in the epoch.
-    first: u32,
+    pub(super) first: u32,
     /// Byte address of the first write.
-    address: u32,
+    pub(super) address: u32,
 }
 
 /// A trouble of the exchange, with its clock and data address.
@@ -132,13 +133,8 @@ fn clash<T>(clock: u64, address: u32, kind: FaultKind, message: String) -> Resol
     Err(Clash { clock, address, kind, message })
 }
 
-/// The words that the tile `me` takes. `records` are those of all tiles, by logical number; `busy` says that workers run.
-pub(super) fn receive(
-    me: TileId,
-    place: PhysicalTile,
-    busy: bool,
-    records: &[Option<&Record>],
-) -> Resolved<Vec<Piece>> {
+/// The words that the tile `me` takes. `records` are those of all tiles, by logical number.
+pub(super) fn receive(me: TileId, place: PhysicalTile, records: &[Option<&Record>]) -> Resolved<Vec<Piece>> {
     let Some(mine) = records[me.index()] else { return Ok(Vec::new()) };
     let mut pieces = Vec::new();
     let mut source = u32::from(mine.mux);
@@ -156,7 +152,7 @@ pub(super) fn receive(
         }
         (source, from) = (next, clock);
     }
-    let stored = store_addresses(mine, busy, &pieces, place);
+    let stored = store_addresses(mine, &pieces, place);
     match (silence, stored) {
         (Some(a), Err(b)) => Err(if b.clock < a.clock { b } else { a }),
         (Some(a), Ok(_)) => Err(a),
@@ -224,7 +220,7 @@ fn words_before(record: &Record, index: usize) -> u32 {
 }
 
 /// Turns passages into writes.
-fn store_addresses(mine: &Record, busy: bool, passages: &[Piece], place: PhysicalTile) -> Resolved<Vec<Piece>> {
+fn store_addresses(mine: &Record, passages: &[Piece], place: PhysicalTile) -> Resolved<Vec<Piece>> {
     let delay = mux_to_memory(place) as u64;
     let mut base = mine.base;
     let mut cursor: Option<u32> = None;
@@ -263,14 +259,6 @@ fn store_addresses(mine: &Record, busy: bool, passages: &[Piece], place: Physica
                 );
             }
             words = words.min(room);
-            if busy {
-                return clash(
-                    rest.clock,
-                    address,
-                    FaultKind::LateArrival,
-                    format!("a word from tile {source} arrives while a worker runs"),
-                );
-            }
             if rest.clock + u64::from(words) > mine.end {
                 return clash(
                     rest.clock.max(mine.end),

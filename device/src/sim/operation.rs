@@ -333,10 +333,10 @@ impl SupervisorEntry {
         }
         let form = instruction.form();
         let (reads, writes) = main_sets(form, &instruction.operands);
-        let row_safe = match behaviour {
-            Behaviour::Integer(_) | Behaviour::Branch(_) | Behaviour::Get | Behaviour::Put | Behaviour::Row(_) => true,
-            _ => false,
-        };
+        let row_safe = matches!(
+            behaviour,
+            Behaviour::Integer(_) | Behaviour::Branch(_) | Behaviour::Get | Behaviour::Put | Behaviour::Row(_)
+        );
         Ok(Self {
             words: if form.payload { words } else { u64::from(first) },
             mask: if form.payload { u64::MAX } else { u64::from(u32::MAX) },
