@@ -42,14 +42,16 @@ pub(super) enum Control {
 
 /// Consecutive words sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Send {
+struct Send {
     /// Clock of the slot of the first word.
-    pub(super) slot: u64,
-    pub(super) words: u32,
+    slot: u64,
+    words: u32,
     /// Byte address of the first word.
-    pub(super) address: u32,
+    address: u32,
     /// Bits 0 and 1: halves of the bus that it drives.
-    pub(super) directions: u8,
+    directions: u8,
+    /// Index of the first word among all that the tile sends in the epoch.
+    first: u32,
 }
 
 impl Send {
@@ -70,7 +72,7 @@ pub(super) struct Record {
     /// Receive base at the start.
     base: u32,
     /// Sends in order of their slots, disjoint.
-    pub(super) sends: Vec<Send>,
+    sends: Vec<Send>,
     /// Controls in order of their clocks.
     pub(super) controls: Vec<(u64, Control)>,
     /// Banks that fetch uses, from which clock on.
@@ -81,6 +83,12 @@ impl Record {
     pub(super) fn new(start: u64, mux: u16, base: u32) -> Self {
         let (sends, controls, fetches) = (Vec::new(), Vec::new(), Vec::new());
         Self { start, end: start, row_end: None, mux, base, sends, controls, fetches }
+    }
+
+    /// `words` words from `address` go out in the slots from `slot` on.
+    pub(super) fn send(&mut self, slot: u64, words: u32, address: u32, directions: u8) {
+        let first = self.sends.last().map_or(0, |s| s.first + s.words);
+        self.sends.push(Send { slot, words, address, directions, first });
     }
 
     /// The instruction at `pc` is fetched from `clock` on.
@@ -208,15 +216,11 @@ fn arrivals(
             return silent(clock, "drives only the other half of its bus");
         }
         let words = (send.end() - slot).min(during.end - clock) as u32;
-        let first = words_before(record, index) + (slot - send.slot) as u32;
+        let first = send.first + (slot - send.slot) as u32;
         pieces.push(Piece { clock, words, source: from, first, address: 0 });
         clock += u64::from(words);
     }
     Ok(())
-}
-
-fn words_before(record: &Record, index: usize) -> u32 {
-    record.sends[..index].iter().map(|s| s.words).sum()
 }
 
 /// Turns passages into writes.

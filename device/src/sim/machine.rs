@@ -60,7 +60,7 @@ impl Default for MachineConfig {
         Self {
             flags: AmpFlags::default(),
             threads: None,
-            cycle_limit: 1_000_000_000,
+            cycle_limit: 100_000_000,
             trace: None,
             check_unwritten: true,
             regions: Vec::new(),

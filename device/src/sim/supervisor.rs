@@ -9,7 +9,7 @@
 //!    `exchange`); anywhere else they are a fault.
 //! 2. A branch to address 0 ends the program of the tile (`runtime.md` 2.3).
 
-use super::exchange::{Control, Send};
+use super::exchange::Control;
 use super::fault::{FaultKind, Outcome, trouble};
 use super::integer::MainRegisters;
 use super::operation::{Behaviour, Operands, Row, SupervisorEntry};
@@ -483,7 +483,7 @@ impl Tile {
             return trouble(FaultKind::InvalidAddress, format!("{words} words from {address:#x} are sent"));
         }
         let record = self.record.as_mut().expect("rows are recorded");
-        record.sends.push(Send { slot: clock, words, address, directions: control });
+        record.send(clock, words, address, control);
         Ok(())
     }
 }

@@ -6,4 +6,5 @@ mod matrix;
 mod operations;
 mod program;
 mod random;
+mod report;
 mod timing;
