@@ -6,9 +6,9 @@
 //   from there up), since its loop loads and stores in one bundle.
 // Operands: 8-byte aligned, not overlapping. Nothing is read or written past the operands.
 // Split: worker i takes words i, i + 6, ..; a worker without words exits at once.
-// Cycles: about 110 + 12 * ceil(words / 6), far 130 + 6 * ceil(words / 6); see `copy_64_cycles` and
+// Cycles: about 137 + 12 * ceil(words / 6), far 179 + 6 * ceil(words / 6); see `copy_64_cycles` and
 //   `copy_64_far_cycles`, measured by the test `copy_cycle_formula`.
-// Code: 236 bytes.
+// Code: 224 bytes.
 // Hazards: paced accesses of `copy_64_far` must hit different elements. The repeat bodies are 8-byte aligned.
 
 #include "tile.h"

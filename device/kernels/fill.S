@@ -4,7 +4,7 @@
 //   $m0..$m9.
 // Operands: 8-byte aligned, any memory. Nothing is written past the operand.
 // Split: worker i takes words i, i + 6, ..
-// Cycles: about 90 + 6 * ceil(words / 6); see `fill_64_cycles`, measured by the test `fill_cycle_formula`.
+// Cycles: about 125 + 6 * ceil(words / 6); see `fill_64_cycles`, measured by the test `fill_cycle_formula`.
 // Code: 100 bytes.
 // Hazards: the repeat body is 8-byte aligned.
 

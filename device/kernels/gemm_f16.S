@@ -6,12 +6,13 @@
 //   all K groups of a column group one after another). Everything 32-byte aligned. Out and right in interleaved
 //   memory; left in another memory element (region 0) or pair (region 1) than out. No padding or access tail: nothing
 //   is read or written past the operands.
-// Split: worker i takes rows floor(i * rows / 6) .. floor((i + 1) * rows / 6); a worker without rows exits at once.
+// Split: contiguous rows; worker i has rows / 6 of them, and one more when i < rows mod 6 (later workers start later);
+//   a worker without rows exits at once.
 // Order: columns outer, K inner. Partials are F16 and rounded once per K group of 16; within a group F32.
-// Cycles: with n = ceil(rows / 6), per panel (one K group of one column group) 50 clocks of the supervisor and
-//   6 * (4 n + 12) (initialise) or 6 * (4 n + 16) (accumulate; 14 + 5 for n = 1, 18 + 4 for n = 2) of the workers;
-//   see `gemm_f16_cycles`, measured by the tests `gemm_cycle_formula` and `gemm_performance_gate`.
-// Code: 1,292 bytes.
+// Cycles: with n = ceil(rows / 6), per panel (one K group of one column group) about 60 clocks for the wait, 32 coefficient
+//   loads, the start and the stagger of the workers, and 6 * (4 n + 13) clocks of the busiest worker; see
+//   `gemm_f16_cycles`, measured by the tests `gemm_cycle_formula` and `gemm_performance_gate`.
+// Code: 1,404 bytes.
 // Hazards: paced loads and stores of one bundle must hit different elements. The partial loaded and the result
 //   stored are 11 atoms of 8 bytes apart (odd: the two halves of a pair). The AMP reads its operands as they were
 //   before the bundle, the paced store stores the value before both the load and the AMP write it. Coefficients
@@ -38,20 +39,13 @@
     ld128putcs \first + 38
 .endm
 
-// 16 channels of 16 coefficients, channel after channel in memory, to the slots that drain in natural column order.
-.macro panel
-    coefficients 0
-    coefficients 8
-    coefficients 16
-    coefficients 24
-.endm
-
 // Argument block of a worker, at its vertex base.
-.set ARG_SIXTH, 0            // rows * SIXTH
-.set ARG_STRIDE, 1           // bytes of a panel
-.set ARG_OUT, 2
-.set ARG_LEFT, 3
-.set FRAME, 16
+.set ARG_QUOTIENT, 0         // rows / 6
+.set ARG_REMAINDER, 1        // rows mod 6
+.set ARG_STRIDE, 2           // bytes of a panel
+.set ARG_OUT, 3
+.set ARG_LEFT, 4
+.set FRAME, 24
 
 .globl gemm_f16_accumulate
 .type gemm_f16_accumulate, @function
@@ -67,35 +61,53 @@ gemm_f16_initialise:
     setzi $m8, .Linitialise_first
     setzi $m9, .Linitialise_column
 .Lcall:
+    // The divisions stand between the coefficients of the first panel, which hide their latency. $m0 K groups to come,
+    // $m4 entry of the K groups after the first, $m6 K groups - 1, $m7 column groups to come, $m8 next entry,
+    // $m9 entry of a further column group.
     setzi $m0, SIXTH
-    add $m11, $m11, -FRAME
     put $CCCSLOAD, $m4
+    add $m11, $m11, -FRAME
     // F16 products must not be scaled; an FP8 product before this one may have left a scale.
     put $FP_ISCL, $mzero
     put $FP_INFMT, $mzero
-    shl $m1, $m5, 5
-    mul $m0, $m5, $m0
-    st32 $m2, $m11, $mzero, ARG_OUT
-    st32 $m3, $m11, $mzero, ARG_LEFT
     add $m6, $m6, -1
     add $m7, $m7, -1
-    setzi $m4, .Laccumulate_next
+    mul $m0, $m5, $m0
+    shl $m1, $m5, 5
+    coefficients 0
+    shr $m0, $m0, SIXTH_SHIFT
+    st32 $m2, $m11, $mzero, ARG_OUT
+    st32 $m3, $m11, $mzero, ARG_LEFT
     st32 $m1, $m11, $mzero, ARG_STRIDE
-    st32 $m0, $m11, $mzero, ARG_SIXTH
-.Lcolumn:
-    sync SYNC_LOCAL
-    panel
+    // With 18 rows every worker has three or more and need not look for its code.
+    setzi $m4, .Laccumulate_next
+    setzi $m3, .Laccumulate_many
+    cmpult $m2, $m5, 18
+    coefficients 8
+    mul $m1, $m0, 6
+    st32 $m0, $m11, $mzero, ARG_QUOTIENT
+    coefficients 16
+    sub $m1, $m5, $m1
+    movz $m4, $m2, $m3
+    mov $m0, $m6
+    coefficients 24
+    st32 $m1, $m11, $mzero, ARG_REMAINDER
     runall $m8, $m11, 0
-    mov $m8, $m9
-    brz $m6, .Lcolumn_end
-    add $m0, $m6, -1
-.Lnext:
+    bri .Lstarted
+.Lpanel:
     sync SYNC_LOCAL
-    panel
-    runall $m4, $m11, 0
-    brnzdec $m0, .Lnext
-.Lcolumn_end:
-    brnzdec $m7, .Lcolumn
+    // 16 channels of 16 coefficients, channel after channel in memory, to the slots that drain in natural column order.
+    coefficients 0
+    coefficients 8
+    coefficients 16
+    coefficients 24
+    runall $m8, $m11, 0
+.Lstarted:
+    mov $m8, $m4
+    brnzdec $m0, .Lpanel
+    mov $m8, $m9
+    mov $m0, $m6
+    brnzdec $m7, .Lpanel
     add $m11, $m11, FRAME
     sync SYNC_LOCAL
     br $m10
@@ -105,23 +117,26 @@ gemm_f16_initialise:
 
 // State of a worker from panel to panel:
 //   $m0 x of the current panel, $m1 out of the current column group, $m2:3 packed addresses, $m4 rows - 3, $m5 panel
-//   stride, $m6 x of K group 0 + 48, $m7 rows - 2, $m8 x of K group 0, $m9 and $m10 code for this number of rows.
+//   stride, $m6 x of K group 0 + 48, $m7 rows - 2, $m8 x of K group 0, $m9 and $m10 code for this number of rows,
+//   $m11 out + 40.
 .macro set_up
     { get $m2, $WSR ; setzi $a0, CLEAR_ACCUMULATORS }
     { and $m2, $m2, WORKER_ID_MASK ; uput $FP_CLR, $a0 }
-    ld32 $m3, $m13, $mzero, ARG_SIXTH
+    ld32 $m3, $m13, $mzero, ARG_QUOTIENT
+    ld32 $m4, $m13, $mzero, ARG_REMAINDER
     ld32 $m5, $m13, $mzero, ARG_STRIDE
     ld32 $m1, $m13, $mzero, ARG_OUT
     ld32 $m8, $m13, $mzero, ARG_LEFT
-    mul $m4, $m3, $m2
-    add $m3, $m3, $m4
-    shr $m4, $m4, SIXTH_SHIFT
-    shr $m3, $m3, SIXTH_SHIFT
-    sub $m3, $m3, $m4
-    shl $m4, $m4, 5
-    add $m1, $m1, $m4
-    add $m8, $m8, $m4
+    mul $m6, $m3, $m2
+    cmpult $m7, $m2, $m4
+    add $m3, $m3, $m7
+    min $m2, $m2, $m4
+    add $m6, $m6, $m2
+    shl $m6, $m6, 5
+    add $m1, $m1, $m6
+    add $m8, $m8, $m6
     add $m6, $m8, 48
+    add $m11, $m1, 40
     min $m4, $m3, 3
     setzi $m2, .Linitialise_rows
     ld32 $m9, $m2, $mzero, $m4
@@ -129,33 +144,32 @@ gemm_f16_initialise:
     ld32 $m10, $m2, $mzero, $m4
     add $m4, $m3, -3
     add $m7, $m3, -2
-    mov $m0, $m8
 .endm
 
 .p2align 3
 .Linitialise_first:
     set_up
+    mov $m0, $m8
     tapack $m2:3, $m6, $mzero, $m1
     br $m9
 .Linitialise_column:
     add $m1, $m1, $m5
+    add $m11, $m11, $m5
     mov $m0, $m8
     tapack $m2:3, $m6, $mzero, $m1
     br $m9
 
+// The code of an accumulated panel begins with the step to its x: here back from K group 0.
 .p2align 3
 .Laccumulate_first:
     set_up
-    tapack $m2:3, $m0, $m1, $m1
+    sub $m0, $m8, $m5
     br $m10
 .Laccumulate_column:
     add $m1, $m1, $m5
-    mov $m0, $m8
-    tapack $m2:3, $m0, $m1, $m1
-    br $m10
+    add $m11, $m11, $m5
+    sub $m0, $m8, $m5
 .Laccumulate_next:
-    add $m0, $m0, $m5
-    tapack $m2:3, $m0, $m1, $m1
     br $m10
 
 // Code by number of rows: 0, 1, 2, 3 or more.
@@ -219,13 +233,14 @@ gemm_f16_initialise:
 .Lidle:
     exitz $mzero
 
-// Three or more rows onto the partials in out. Steps -6 .. -2 load partials only: the x side reads atom 0 and drops it.
+// Three or more rows onto the partials in out. The first five partials come from plain addresses, two at a time, which
+// leaves room to pack the addresses in step -3; from step -1 on the packed one of the partials starts at atom 5.
 .Laccumulate_many:
-    ld2x64pace $azeros, $a2:3, $m2:3+=, $mzero, 0b0011
-    ld2x64pace $azeros, $a6:7, $m2:3+=, $mzero, 0b0011
-    { ld2x64pace $azeros, $a2:3, $m2:3+=, $mzero, 0b0011 ; f16v4hihov4amp $a4:5, $azeros, $a2:3, TAMP_F16V4_E4_P0 }
-    { ld2x64pace $azeros, $a6:7, $m2:3+=, $mzero, 0b0011 ; f16v4hihov4amp $a0:1, $azeros, $a6:7, TAMP_F16V4_E4_P1 }
-    { ld2x64pace $azeros, $a2:3, $m2:3+=, $mzero, 0b0011 ; f16v4hihov4amp $a4:5, $azeros, $a2:3, TAMP_F16V4_E4_P2 }
+    add $m0, $m0, $m5
+    ld128 $a0:3, $m1, $mzero, 0
+    { ld128 $a4:7, $m1, $mzero, 1 ; f16v4hihov4amp $azeros, $azeros, $a0:1, TAMP_F16V4_E4_P0 }
+    { tapack $m2:3, $m0, $m11, $m1 ; f16v4hihov4amp $azeros, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
+    { ld64 $a2:3, $m1, $mzero, 4 ; f16v4hihov4amp $azeros, $azeros, $a4:5, TAMP_F16V4_E4_P2 }
     { ld2x64pace $a4:5, $a6:7, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a0:1, $azeros, $a6:7, TAMP_F16V4_E4_P3 }
     { ld2x64pace $a0:1, $a2:3, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a4:5, $a4:5, $a2:3, TAMP_F16V4_E4_P0 }
     { ld2x64pace $a4:5, $a6:7, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a0:1, $a0:1, $a6:7, TAMP_F16V4_E4_P1 }
@@ -245,26 +260,26 @@ gemm_f16_initialise:
     { ldst64pace $a0:1, $a0:1, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a4:5, $a4:5, $azeros, TAMP_F16V4_E4_P0 }
     drain
 
-// Two rows onto partials. No bundle both loads a partial and stores, so partials may come one bundle before their use
-// (steps -5 .. 2); the last one leaves its address on the atom, for the discarded loads beside x atoms 4 and 5.
+// Two rows onto partials. The last partial leaves its address on the atom, for the discarded loads beside x atoms 3 to 5.
 .Laccumulate_2:
-    ld2x64pace $azeros, $a6:7, $m2:3+=, $mzero, 0b0011
-    { ld2x64pace $azeros, $a2:3, $m2:3+=, $mzero, 0b0011 ; f16v4hihov4amp $a4:5, $azeros, $a6:7, TAMP_F16V4_E4_P0 }
-    { ld2x64pace $azeros, $a6:7, $m2:3+=, $mzero, 0b0011 ; f16v4hihov4amp $a0:1, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
-    { ld2x64pace $azeros, $a2:3, $m2:3+=, $mzero, 0b0011 ; f16v4hihov4amp $a4:5, $azeros, $a6:7, TAMP_F16V4_E4_P2 }
-    { ld2x64pace $a4:5, $a6:7, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a0:1, $azeros, $a2:3, TAMP_F16V4_E4_P3 }
-    { ld2x64pace $a0:1, $a2:3, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a4:5, $a4:5, $a6:7, TAMP_F16V4_E4_P0 }
-    { ld2x64pace $a4:5, $a6:7, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a0:1, $a0:1, $a2:3, TAMP_F16V4_E4_P1 }
-    { ld2x64pace $a0:1, $a2:3, $m2:3+=, $mzero, 0b1100 ; f16v4hihov4amp $a4:5, $a4:5, $a6:7, TAMP_F16V4_E4_P2 }
-    { ld2x64pace $a4:5, $azeros, $m2:3+=, $mzero, 0b1100 ; f16v4hihov4amp $a0:1, $a0:1, $a2:3, TAMP_F16V4_E4_P3 }
+    add $m0, $m0, $m5
+    ld128 $a0:3, $m1, $mzero, 0
+    { ld128 $a4:7, $m1, $mzero, 1 ; f16v4hihov4amp $azeros, $azeros, $a0:1, TAMP_F16V4_E4_P0 }
+    { tapack $m2:3, $m0, $m11, $m1 ; f16v4hihov4amp $azeros, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
+    { ld64 $a2:3, $m1, $mzero, 4 ; f16v4hihov4amp $azeros, $azeros, $a4:5, TAMP_F16V4_E4_P2 }
+    { ld2x64pace $a4:5, $a6:7, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a0:1, $azeros, $a6:7, TAMP_F16V4_E4_P3 }
+    { ld2x64pace $a0:1, $a2:3, $m2:3+=, $mzero, 0 ; f16v4hihov4amp $a4:5, $a4:5, $a2:3, TAMP_F16V4_E4_P0 }
+    { ld2x64pace $a4:5, $a6:7, $m2:3+=, $mzero, 0b1100 ; f16v4hihov4amp $a0:1, $a0:1, $a6:7, TAMP_F16V4_E4_P1 }
+    { ld2x64pace $a0:1, $azeros, $m2:3+=, $mzero, 0b1100 ; f16v4hihov4amp $a4:5, $a4:5, $a2:3, TAMP_F16V4_E4_P2 }
+    { ld2x64pace $a4:5, $azeros, $m2:3+=, $mzero, 0b1100 ; f16v4hihov4amp $a0:1, $a0:1, $a6:7, TAMP_F16V4_E4_P3 }
     { ld2x64pace $a0:1, $azeros, $m2:3+=, $mzero, 0b1100 ; f16v4hihov4amp $a4:5, $a4:5, $azeros, TAMP_F16V4_E4_P0 }
     drain
 
 // One row onto partials, at plain addresses.
 .Laccumulate_1:
-    ld64 $a6:7, $m1, $mzero, 0
-    { ld64 $a2:3, $m1, $mzero, 1 ; f16v4hihov4amp $a4:5, $azeros, $a6:7, TAMP_F16V4_E4_P0 }
-    { ld64 $a6:7, $m1, $mzero, 2 ; f16v4hihov4amp $a0:1, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
-    { ld64 $a2:3, $m1, $mzero, 3 ; f16v4hihov4amp $a4:5, $azeros, $a6:7, TAMP_F16V4_E4_P2 }
-    { ld64 $a4:5, $m0, $mzero, 0 ; f16v4hihov4amp $a0:1, $azeros, $a2:3, TAMP_F16V4_E4_P3 }
+    ld128 $a0:3, $m1, $mzero, 0
+    { ld128 $a4:7, $m1, $mzero, 1 ; f16v4hihov4amp $azeros, $azeros, $a0:1, TAMP_F16V4_E4_P0 }
+    { add $m0, $m0, $m5 ; f16v4hihov4amp $azeros, $azeros, $a2:3, TAMP_F16V4_E4_P1 }
+    { nop ; f16v4hihov4amp $azeros, $azeros, $a4:5, TAMP_F16V4_E4_P2 }
+    { ld64 $a4:5, $m0, $mzero, 0 ; f16v4hihov4amp $azeros, $azeros, $a6:7, TAMP_F16V4_E4_P3 }
     single_row

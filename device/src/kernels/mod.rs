@@ -14,6 +14,8 @@
 
 mod contract;
 mod cycles;
+#[cfg(test)]
+mod tests;
 
 pub use contract::{Contract, Operand, contract, contracts};
 pub use cycles::{

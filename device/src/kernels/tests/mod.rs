@@ -1,0 +1,6 @@
+mod elementwise;
+mod gemm;
+mod numbers;
+mod runtime;
+mod sources;
+mod tile;
