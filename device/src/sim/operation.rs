@@ -240,7 +240,7 @@ pub(super) struct WorkerEntry {
 }
 
 impl WorkerEntry {
-    fn new(words: u64) -> Outcome<Self> {
+    fn new(pc: u32, words: u64) -> Outcome<Self> {
         let (first, second) = (words as u32, (words >> 32) as u32);
         let (main, behaviour) = decoded(first, Context::Worker)?;
         let mut entry = Self {
@@ -268,6 +268,9 @@ impl WorkerEntry {
         entry.main_operands = main.operands;
         entry.keep_fixed = main_sets(main.form(), &main.operands).1 & FIXED != 0;
         if main.bundled {
+            if pc + 4 >= INTERLEAVED_BASE {
+                return trouble(FaultKind::InvalidPc, "the second word of a bundle is not executable");
+            }
             let (aux, behaviour) = decoded(second, Context::Worker)?;
             if aux.form().lane != Lane::Aux || !aux.bundled {
                 return trouble(FaultKind::UndefinedInstruction, "the second word of a bundle is no aux instruction");
@@ -399,7 +402,7 @@ impl CodeCache {
         if hit {
             return Ok(self.workers.at(pc).expect("was there"));
         }
-        Ok(self.workers.insert(pc, WorkerEntry::new(words)?))
+        Ok(self.workers.insert(pc, WorkerEntry::new(pc, words)?))
     }
 
     /// The instruction at a supervisor's `pc`.

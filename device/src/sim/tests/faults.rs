@@ -194,6 +194,15 @@ fn fetches() {
     );
     let fault = outcome.expect_err("a fault");
     assert_eq!((fault.kind, fault.address), (FaultKind::InvalidPc, 0x80000));
+    // A bundle straddles its end.
+    let (outcome, _) = on_workers_with(
+        |tile| tile.load(0x7fffc, &[0x99e0_0000u32, 0x9ad0_0000].map(u32::to_le_bytes).concat()),
+        |p| {
+            p.op("bri_mmmn_zi", &[0x7fffc / 4]);
+        },
+    );
+    let fault = outcome.expect_err("a fault");
+    assert_eq!((fault.kind, fault.address), (FaultKind::InvalidPc, 0x7fffc));
 }
 
 #[test]
