@@ -128,6 +128,47 @@ fn inspect_tells_what_is_inside() {
 }
 
 #[test]
+fn models_are_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let model = include_str!("../examples/gemm-64.json");
+    std::fs::write(here.join("good.json"), model).unwrap();
+    std::fs::write(here.join("bad.json"), model.replace("outputs", "output")).unwrap();
+    let good = ipuc(here, &["check", "good.json"]);
+    assert_eq!((good.status.code(), stderr(&good)), (Some(0), ""));
+    let bad = ipuc(here, &["check", "bad.json"]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(stderr(&bad).contains("error[E0002]: unknown key `output`"), "{}", stderr(&bad));
+    assert!(stderr(&bad).contains("bad.json:14:3"), "{}", stderr(&bad));
+    let edited = ipuc(here, &["check", "good.json", "--target", "tiles=0"]);
+    assert_eq!(edited.status.code(), Some(1));
+    let json = ipuc(here, &["check", "bad.json", "--message-format", "json"]);
+    for line in stdout(&json).lines() {
+        let object: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(object["reason"] == "diagnostic" || object["reason"] == "check-finished");
+    }
+    for command in ["build", "run"] {
+        let failed = ipuc(here, &[command, "bad.json", "--report", "report.json"]);
+        assert_eq!(failed.status.code(), Some(1), "{}", stderr(&failed));
+        assert_eq!(stdout(&failed), "");
+        assert!(here.join("report.json").exists());
+        std::fs::remove_file(here.join("report.json")).unwrap();
+    }
+    assert!(!here.join("bad.ipuexe").exists());
+}
+
+#[test]
+fn codes_and_schema_are_printed() {
+    let here = Path::new(".");
+    let explained = ipuc(here, &["explain", "e3001"]);
+    assert_eq!(explained.status.code(), Some(0));
+    assert!(stdout(&explained).starts_with("E3001: "), "{}", stdout(&explained));
+    assert_eq!(ipuc(here, &["explain", "E9999"]).status.code(), Some(2));
+    let schema: serde_json::Value = serde_json::from_str(stdout(&ipuc(here, &["schema"]))).unwrap();
+    assert!(schema["properties"]["ops"].is_object());
+}
+
+#[test]
 fn assembly_goes_there_and_back() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();

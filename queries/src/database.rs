@@ -54,13 +54,18 @@ impl Compiler {
             kernels: Arc::default(),
             storage: salsa::Storage::default(),
         };
-        for (name, text) in ipuc_device::kernels::sources() {
+        for (name, text) in ipuc_device::kernels::sources().chain(ipuc_device::kernels::headers()) {
             let source = KernelSource::builder(name.to_owned(), Arc::from(text))
                 .durability(salsa::Durability::HIGH)
                 .new(&db);
             db.kernels.insert(name.to_owned(), source);
         }
         db
+    }
+
+    /// The build log.
+    pub fn build_trace(&self) -> &BuildTrace {
+        &self.trace
     }
 
     /// Sets the text of a model file; nothing happens when it is equal.

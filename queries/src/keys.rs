@@ -16,6 +16,7 @@ use crate::plan::whole::PlanSet;
 #[salsa::interned(debug)]
 pub struct Scenario<'db> {
     /// The model.
+    #[returns(copy)]
     pub source: SourceFile,
     /// The edits, in order.
     #[returns(ref)]
@@ -34,8 +35,10 @@ pub struct LimitsKey<'db> {
 #[salsa::interned(debug)]
 pub struct OpSig<'db> {
     /// Kind, shapes, origins of the operands.
+    #[returns(copy)]
     pub shape: GemmShape,
     /// Pins.
+    #[returns(copy)]
     pub pins: Pins,
 }
 
@@ -109,6 +112,7 @@ pub struct KernelSet<'db> {
     #[returns(ref)]
     pub instances: Vec<KernelInstance>,
     /// Where the tile program starts.
+    #[returns(copy)]
     pub tile_program: u32,
 }
 

@@ -1,5 +1,7 @@
 //! Which edits change which part of a resolved model, edits by path, and broken texts.
 
+use std::fmt::Write as _;
+
 use ipuc_queries::diagnostics::{Level, arrange, codes, locate};
 use ipuc_queries::model::graph::{OpId, Operand, TensorId};
 use ipuc_queries::model::verify::verify;
@@ -28,7 +30,7 @@ fn shuffled(value: &serde_json::Value, out: &mut String) {
             members.sort_by_key(|(key, _)| std::cmp::Reverse(key.len() * 7 % 5));
             for (index, (key, value)) in members.into_iter().enumerate() {
                 out.push_str(if index == 0 { "" } else { " ,\t" });
-                out.push_str(&format!("{} :", serde_json::Value::from(key.as_str())));
+                write!(out, "{} :", serde_json::Value::from(key.as_str())).expect("a string");
                 shuffled(value, out);
             }
             out.push_str(" }");
@@ -187,14 +189,19 @@ fn wrong_edits_are_problems_with_a_place() {
 fn large_broken_models_are_cheap() {
     let mut text = String::from("{\"name\": \"m\", \"ops\": [");
     for index in 0..20_000 {
-        text += &format!("{{\"name\": \"a{index}\", \"op\": \"gemm\", \"inputs\": [\"a{}\", \"q{index}\"]}},", index + 1);
+        let next = index + 1;
+        write!(text, "{{\"name\": \"a{index}\", \"op\": \"gemm\", \"inputs\": [\"a{next}\", \"q{index}\"]}},")
+            .expect("a string");
     }
     text += "{}], \"outputs\": [\"a0\"]}";
     let (ast, problems) = parse(&text);
     assert_eq!(problems, []);
     let started = std::time::Instant::now();
     assert!(resolve(&ast, &[]).has_errors());
-    let keys: String = (0..20_000).map(|index| format!(", \"k{index}\": 0")).collect();
+    let mut keys = String::new();
+    for index in 0..20_000 {
+        write!(keys, ", \"k{index}\": 0").expect("a string");
+    }
     assert!(resolve(&parse(&format!("{{\"name\": \"m\"{keys}}}")).0, &[]).has_errors());
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
@@ -208,7 +215,8 @@ fn each_gemm_of_a_long_chain_has_one_signature() {
     for index in 0..50 {
         let left = if index == 0 { "x".to_owned() } else { format!("a{}", index - 1) };
         let comma = if index == 0 { "" } else { ", " };
-        text += &format!("{comma}{{\"name\": \"a{index}\", \"op\": \"gemm\", \"inputs\": [\"{left}\", \"w\"]}}");
+        write!(text, "{comma}{{\"name\": \"a{index}\", \"op\": \"gemm\", \"inputs\": [\"{left}\", \"w\"]}}")
+            .expect("a string");
     }
     let resolved = resolved(&(text + "], \"outputs\": [\"a49\"]}"));
     assert_eq!(resolved.problems, []);

@@ -10,7 +10,11 @@ use ipuc_queries::model::verify::verify;
 use ipuc_queries::model::{LineIndex, SourceMap, parse, resolve};
 
 fn models() -> Vec<(String, PathBuf)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models");
+    json_files("tests/models")
+}
+
+fn json_files(folder: &str) -> Vec<(String, PathBuf)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut models: Vec<(String, PathBuf)> = std::fs::read_dir(folder)
         .expect("the folder of the suite is there")
         .map(|entry| entry.expect("readable").path())
@@ -106,5 +110,15 @@ fn each_code_has_an_example_and_each_example_its_code() {
         if stage == "E0" || entry.code.level() == Level::Warning {
             assert!(shown.contains(&entry.code.name().to_lowercase()), "{} has no example", entry.code);
         }
+    }
+}
+
+#[test]
+fn the_examples_have_no_problems() {
+    let examples = json_files("../examples");
+    assert!(!examples.is_empty());
+    for (name, path) in examples {
+        let (problems, ..) = all_problems(&std::fs::read_to_string(&path).expect("readable"));
+        assert_eq!(problems, [], "{name}");
     }
 }

@@ -59,8 +59,7 @@ pub(super) fn to_file(
             report.totals.build_ms = Some(started.elapsed().as_millis() as u64);
             Ok(Ok(report))
         }
-        Err(Failure::Unavailable(reason)) => Err(Refused(reason.into()).into()),
-        Err(Failure::Problems { diagnostics, report }) => {
+        Err(Failure { diagnostics, report }) => {
             for diagnostic in &diagnostics {
                 console.diagnostic(diagnostic)?;
             }
@@ -88,10 +87,7 @@ fn write_package(mut package: Package, model: &Path, output: &Path) -> anyhow::R
 /// `ipuc check`.
 pub(super) fn check(console: &Console, common: &Common, arguments: &Check) -> anyhow::Result<Exit> {
     let text = read_model(&arguments.model)?;
-    let diagnostics = match compile::check(&request(console, common, &arguments.model, &text)) {
-        Ok(diagnostics) | Err(Failure::Problems { diagnostics, .. }) => diagnostics,
-        Err(Failure::Unavailable(reason)) => return Err(Refused(reason.into()).into()),
-    };
+    let diagnostics = compile::check(&request(console, common, &arguments.model, &text));
     let mut exit = Exit::Success;
     for diagnostic in &diagnostics {
         console.diagnostic(diagnostic)?;
@@ -104,7 +100,7 @@ pub(super) fn check(console: &Console, common: &Common, arguments: &Check) -> an
 }
 
 fn request<'a>(console: &Console, common: &'a Common, path: &'a Path, text: &'a str) -> Request<'a> {
-    Request { path, text, target: &common.target, cache: !common.no_cache, color: console.color() }
+    Request { path, text, target: &common.target, color: console.color() }
 }
 
 fn read_model(path: &Path) -> anyhow::Result<String> {

@@ -8,6 +8,7 @@ mod assembly;
 mod build;
 mod console;
 mod exit;
+mod explain;
 mod inspect;
 mod paths;
 mod progress;
@@ -50,10 +51,10 @@ fn dispatch(console: &Console, cli: &Cli) -> anyhow::Result<Exit> {
         Command::Run(arguments) => run::run(console, &cli.common, arguments),
         Command::Check(arguments) => build::check(console, &cli.common, arguments),
         Command::Inspect(arguments) => inspect::inspect(console, arguments),
-        Command::Schema => later("schema"),
+        Command::Schema => explain::schema(console),
         Command::Asm(arguments) => assembly::assemble(console, arguments),
         Command::Disasm(arguments) => assembly::disassemble(console, arguments),
-        Command::Explain(_) => later("explain"),
+        Command::Explain(arguments) => explain::explain(console, arguments),
         Command::Watch(_) => later("watch"),
         Command::Bisect(_) => later("bisect"),
         Command::Lsp(_) => later("lsp"),

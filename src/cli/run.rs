@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, bail};
 use half::f16;
 use ipuc_device::host::{self, DeviceError, DeviceOptions, RunReport};
 use ipuc_device::memory::TileId;
 use ipuc_device::package::{MAGIC, Package};
+use ipuc_device::sim::{TraceLine, TraceSink};
 use serde_json::json;
 
 use super::arguments::{Common, Run as Arguments};
@@ -28,7 +29,8 @@ pub(super) fn run(console: &Console, common: &Common, arguments: &Arguments) -> 
         return Err(Refused("--profile is not available yet".into()).into());
     }
     // A device that does not exist is no reason to compile first.
-    let options = DeviceOptions { trace: arguments.trace.map(TileId), ..DeviceOptions::default() };
+    let trace = arguments.trace.map(|tile| (TileId(tile), trace_sink()));
+    let options = DeviceOptions { trace, ..DeviceOptions::default() };
     let mut device = host::open(&arguments.device, &options)?;
     let given = given_inputs(&arguments.input)?;
     let (path, built) = match program(console, common, &arguments.program)? {
@@ -53,7 +55,8 @@ pub(super) fn run(console: &Console, common: &Common, arguments: &Arguments) -> 
     let graph = &package.manifest.graph;
     let data = tensors::load(graph, paths::directory(&path), &given)?;
     device.load(package.clone())?;
-    for (name, tensor) in &data {
+    // A tensor that no operation uses lies nowhere.
+    for (name, tensor) in data.iter().filter(|(name, _)| package.bindings(name).next().is_some()) {
         let HostTensor::F16 { elements, .. } = tensor else {
             bail!("tensor {name}: {} tensors are not supported yet", tensor.dtype());
         };
@@ -94,6 +97,14 @@ pub(super) fn run(console: &Console, common: &Common, arguments: &Arguments) -> 
     }
     outcome.print(console, &path, &package, device.name(), &report)?;
     Ok(if outcome.passed() { Exit::Success } else { Exit::Failure })
+}
+
+/// Trace lines on stderr, one an instruction.
+fn trace_sink() -> TraceSink {
+    Arc::new(Mutex::new(|line: TraceLine| {
+        let TraceLine { clock, context, address, text } = line;
+        Console::note(&format!("{clock:>10} {context:<10} {address:#07x} {text}"));
+    }))
 }
 
 /// What came of a run: no figures after a fault, no verdict if nothing was compared.

@@ -31,6 +31,7 @@ impl PhysicalTile {
         if c < 8 { c } else { 15 - c }
     }
     /// The other member of the 64-bit pair.
+    #[must_use]
     pub fn partner(self) -> Self {
         Self(self.0 ^ 2)
     }
@@ -52,7 +53,7 @@ pub fn physical(tile: TileId) -> PhysicalTile {
 pub fn logical(tile: PhysicalTile) -> TileId {
     let block = 2 * (tile.column() as u16) + tile.column_lane() as u16;
     let row = tile.row() as u16;
-    let i = if block % 2 == 0 { row } else { 22 - row };
+    let i = if block.is_multiple_of(2) { row } else { 22 - row };
     TileId(2 * (23 * block + i) + tile.lane() as u16)
 }
 
@@ -129,5 +130,71 @@ mod tests {
         assert_eq!(tau, (-78, 112));
         assert_eq!(lat, (18, 164));
         assert_eq!(first, TILES * (TILES - 1) / 2);
+    }
+
+    /// s, d (logical), both physical ids, D, direction, tau, L, and S, X, P of an isolated transfer (`exchange.md` 1.5).
+    #[test]
+    fn worked_examples() {
+        for (s, d, ps, pd, displace, dir, tau, lat, slot, mux, pointer) in [
+            (0, 2, 0, 64, 1, 1, -31, 23, 31, 1, 55),
+            (2, 0, 64, 0, 1, 1, -27, 25, 27, 1, 53),
+            (0, 1286, 0, 53, 13, 1, -23, 29, 23, 1, 53),
+            (736, 100, 32, 260, -41, 2, 49, 109, 0, 50, 110),
+            (1286, 1471, 53, 63, -10, 2, -14, 38, 14, 1, 53),
+            (32, 0, 1024, 0, 1, 1, 3, 55, 0, 4, 56),
+            (0, 46, 0, 1409, 5, 1, -69, 27, 69, 1, 97),
+            (0, 1471, 0, 63, 2, 1, -28, 24, 28, 1, 53),
+            (1471, 0, 63, 0, 1, 1, -13, 39, 13, 1, 53),
+            (700, 701, 1117, 1119, -2, 2, -28, 58, 28, 1, 87),
+            (45, 46, 1410, 1409, 5, 1, -25, 71, 25, 1, 97),
+            (333, 1000, 1103, 361, 7, 1, -5, 57, 5, 1, 63),
+        ] {
+            let (s, d) = (physical(TileId(s)), physical(TileId(d)));
+            assert_eq!((s.0, d.0), (ps, pd));
+            assert_eq!(displacement(s, d), displace, "{ps} -> {pd}");
+            assert_eq!(direction(s, d), dir, "{ps} -> {pd}");
+            assert_eq!(route_time(s, d), tau, "{ps} -> {pd}");
+            assert_eq!(latency(s, d), lat, "{ps} -> {pd}");
+            let first = (-route_time(s, d)).max(0);
+            assert_eq!(first, slot, "{ps} -> {pd}");
+            assert_eq!(first + tau + 1, mux, "{ps} -> {pd}");
+            assert_eq!(first + 1 + latency(s, d), pointer, "{ps} -> {pd}");
+        }
+    }
+
+    #[test]
+    fn more_map_points() {
+        for (l, p) in [
+            (1, 2),
+            (3, 66),
+            (44, 1408),
+            (45, 1410),
+            (47, 1411),
+            (91, 3),
+            (92, 4),
+            (93, 6),
+            (735, 31),
+            (736, 32),
+            (1470, 61),
+        ] {
+            assert_eq!(physical(TileId(l)), PhysicalTile(p));
+        }
+    }
+
+    /// `exchange.md` 1.4: L = tau + 52 + 2 r_d = 52 + 2 r_s + kappa, kappa a function of the low 6 bits of both ids.
+    #[test]
+    fn latency_depends_on_the_sender_row_and_the_low_bits_only() {
+        let mut kappa = vec![None; 64 * 64];
+        for s in 0..TILES as u16 {
+            for d in (0..TILES as u16).filter(|&d| d != s) {
+                let (from, to) = (PhysicalTile(s), PhysicalTile(d));
+                assert_eq!(latency(from, to), route_time(from, to) + 52 + 2 * to.row());
+                let here = latency(from, to) - 52 - 2 * from.row();
+                let known = kappa[usize::from(s & 63) * 64 + usize::from(d & 63)].get_or_insert(here);
+                assert_eq!(*known, here, "{s} -> {d}");
+            }
+        }
+        let all: Vec<i32> = kappa.into_iter().flatten().collect();
+        assert_eq!((all.iter().min(), all.iter().max()), (Some(&-34), Some(&68)));
     }
 }

@@ -18,6 +18,7 @@ use half::f16;
 
 use crate::memory::TileId;
 use crate::package::{Package, PackageError, StorageError};
+use crate::sim::TraceSink;
 
 pub use loader::{Content, Loader};
 pub use sim::SimDevice;
@@ -106,10 +107,12 @@ pub trait Device {
 }
 
 /// How to open a device.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct DeviceOptions {
-    /// Print the instructions of this tile to the trace.
-    pub trace: Option<TileId>,
+    /// A tile whose instructions go to a sink.
+    pub trace: Option<(TileId, TraceSink)>,
+    /// Threads of the simulator; `None` for one a processor.
+    pub threads: Option<usize>,
     /// Stop after this many cycles; `None` for the device's own limit.
     pub cycle_limit: Option<u64>,
 }

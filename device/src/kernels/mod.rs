@@ -50,6 +50,11 @@ pub fn sources() -> impl Iterator<Item = (&'static str, &'static str)> {
     SOURCES.into_iter()
 }
 
+/// Name and text of every file that kernel sources include.
+pub fn headers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    HEADERS.into_iter()
+}
+
 /// The text of a kernel source.
 pub fn source(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)

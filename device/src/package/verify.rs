@@ -4,14 +4,18 @@
 //! 2. Segments of a tile are not empty, ascend, do not overlap and lie where the loader can write; the entry is in one.
 //! 3. Names of bindings are unique, but a weight that two operators hold differently has one for each; every binding passes its own check (`storage.rs`).
 //! 4. Inputs and weights, which are all written before the start, overlap neither each other nor a segment.
-//! 5. Every tensor and output of the graph has its binding, of the same role, shape and type, and there are no others.
-//! 6. Operations name only what comes before them.
+//! 5. Every tensor that an operation uses and every output has its binding, of the same role, shape and type, and there
+//!    are no others.
+//! 6. Operations name only what comes before them; names can be file names.
 //! 7. Debug regions have names and are not empty; symbols have names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Binding, Dtype, OperationKind, Package, PackageError, Role, Target};
 use crate::memory::{LOAD_BASE, LOADABLE_END, TileId};
+
+/// Elements of the largest tensor; the chip holds less.
+const GREATEST: u64 = u32::MAX as u64;
 
 impl Package {
     /// Compares all invariants; the first that does not hold is the error.
@@ -74,8 +78,14 @@ impl Package {
         let mut shapes: BTreeMap<&str, &[u64]> = BTreeMap::new();
         let product = |shape: &[u64]| shape.iter().try_fold(1u64, |product, &extent| product.checked_mul(extent));
         let checked = |name: &str, shape: &[u64]| match product(shape) {
-            _ if name.is_empty() => Some("a tensor without a name".to_owned()),
-            Some(1..=0x4000_0000) if !shape.is_empty() => None,
+            // Names become file names.
+            _ if name.is_empty()
+                || name.starts_with('.')
+                || name.contains(|c: char| c.is_control() || "/\\".contains(c)) =>
+            {
+                Some(format!("a tensor called {name:?}"))
+            }
+            Some(1..=GREATEST) if !shape.is_empty() => None,
             _ => Some(format!("tensor {name}: shape {shape:?}")),
         };
         for tensor in graph.tensors() {
@@ -120,9 +130,11 @@ impl Package {
 
     fn bindings_violation(&self) -> Option<String> {
         let graph = &self.manifest.graph;
+        let used: BTreeSet<&String> = graph.operations.iter().flat_map(|operation| &operation.operands).collect();
         let mut expected: BTreeMap<(&str, Role), (&[u64], Dtype)> = BTreeMap::new();
         for (role, tensors) in [(Role::Input, &graph.inputs), (Role::Weight, &graph.weights)] {
-            expected.extend(tensors.iter().map(|t| ((t.name.as_str(), role), (t.shape.as_slice(), t.dtype))));
+            let used = tensors.iter().filter(|tensor| used.contains(&tensor.name));
+            expected.extend(used.map(|t| ((t.name.as_str(), role), (t.shape.as_slice(), t.dtype))));
         }
         for operation in graph.outputs.iter().filter_map(|name| graph.operation(name)) {
             expected.insert((&operation.name, Role::Output), (&operation.shape, operation.dtype));

@@ -423,7 +423,7 @@ fn gemm_call(shape: &GemmShape, plan: &GemmPlan, all: &Buffers, cell: Cell, step
             Argument::Value(k_groups),
             Argument::Value(n_groups),
         ],
-        cycles: cost::gemm_cycles(rows, k_groups, n_groups),
+        cycles: cost::gemm_cycles(rows, k_groups, n_groups, step > 0),
         reads,
         writes: vec![out],
     }

@@ -47,14 +47,14 @@ pub fn operator_paths(ops: &Node) -> Vec<String> {
 
 /// Applies `edit` to the tree. Objects that the path names and that are not there are made; a path through anything else
 /// that is not there is a problem.
-pub fn apply(root: &mut Node, edit: &Edit) -> Result<(), Problem> {
+pub fn apply(root: &mut Node, edit: &Edit) -> Result<(), Box<Problem>> {
     if edit.path.is_empty() {
         return Err(nothing(edit, "", "the path is empty", Vec::new()));
     }
     descend(root, String::new(), &edit.path, edit)
 }
 
-fn descend(node: &mut Node, at: String, rest: &str, edit: &Edit) -> Result<(), Problem> {
+fn descend(node: &mut Node, at: String, rest: &str, edit: &Edit) -> Result<(), Box<Problem>> {
     if rest.is_empty() {
         // The span stays: labels show where the replaced value stands.
         node.kind = Node::from_value(&edit.value).kind;
@@ -140,15 +140,15 @@ fn non_empty(after: &str) -> Option<&str> {
     after.is_empty().then_some(after)
 }
 
-fn nothing(edit: &Edit, at: &str, reason: &str, known: Vec<String>) -> Problem {
+fn nothing(edit: &Edit, at: &str, reason: &str, known: Vec<String>) -> Box<Problem> {
     let problem = Problem::new(UNKNOWN_NAME, format!("`{}` names nothing in the model", edit.path))
         .at(at, Part::Head, reason)
         .note("an edit from outside the file (for example --target) names this path");
     let word = edit.path.strip_prefix("ops.").map(|rest| rest.split(['.', '[']).next().unwrap_or(rest));
-    match word.and_then(|word| did_you_mean(word, known.iter().map(String::as_str))) {
+    Box::new(match word.and_then(|word| did_you_mean(word, known.iter().map(String::as_str))) {
         Some(meant) => problem.suggest(format!("did you mean `{meant}`?"), Vec::new()),
         None => problem,
-    }
+    })
 }
 
 #[cfg(test)]

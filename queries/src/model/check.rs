@@ -95,7 +95,7 @@ impl Checker {
 
     fn unknown_key(&mut self, record: &Record, path: &str, key: &str, value: &Node, parent: &Node) {
         let at = member_path(path, key);
-        let accepted = || record.keys.iter().map(|key| key.name);
+        let accepted = || record.keys.iter().filter(|key| !matches!(key.form, Form::Later)).map(|key| key.name);
         // A key that is already there can't be what was meant.
         let meant = did_you_mean(key, accepted().filter(|known| parent.get(known).is_none()));
         let label = meant.map_or("not a key of the schema".to_owned(), |meant| format!("did you mean `{meant}`?"));

@@ -73,10 +73,10 @@ impl LineIndex {
     fn line(&self, byte: u32) -> (usize, u32, u32) {
         let mut byte = byte.min(self.length);
         let before = self.wide.partition_point(|&(at, _)| at < byte);
-        if let Some(&(at, length)) = before.checked_sub(1).and_then(|index| self.wide.get(index)) {
-            if byte < at + u32::from(length) {
-                byte = at;
-            }
+        if let Some(&(at, length)) = before.checked_sub(1).and_then(|index| self.wide.get(index))
+            && byte < at + u32::from(length)
+        {
+            byte = at;
         }
         let line = self.starts.partition_point(|&start| start <= byte) - 1;
         (line, self.starts[line], byte)

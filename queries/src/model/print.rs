@@ -66,7 +66,7 @@ impl Limits {
             self.tile_memory_bytes, self.exchange_table_bytes
         );
         for (op, bytes) in &self.operator_tile_bytes {
-            text += &format!("limit op {} tile_bytes={bytes}\n", graph.names.ops[op.index()]);
+            text.extend(["limit op ", &graph.names.ops[op.index()], " tile_bytes=", &bytes.to_string(), "\n"]);
         }
         text
     }

@@ -56,7 +56,7 @@ pub fn resolve(ast: &Ast, edits: &[Edit]) -> Resolved {
     } else {
         let mut root = ast.root.clone();
         for edit in edits {
-            problems.extend(apply(&mut root, edit).err());
+            problems.extend(apply(&mut root, edit).err().map(|problem| *problem));
         }
         edited = root;
         &edited

@@ -87,11 +87,14 @@ fn gemm(precision: DType, left: &TensorType, right: &TensorType) -> Result<Tenso
 mod tests {
     use super::*;
 
+    /// Left, right, and the result or whether it is only not supported yet.
+    type Case = (&'static [u32], &'static [u32], Result<&'static [u32], bool>);
+
     #[test]
     fn gemm_shapes() {
         let f16 = |shape: &[u32]| TensorType { shape: Shape(shape.to_vec()), dtype: DType::F16 };
         let kind = OpKind::Gemm { precision: DType::F16 };
-        let table: &[(&[u32], &[u32], Result<&[u32], bool>)] = &[
+        let table: &[Case] = &[
             (&[4, 8], &[8, 2], Ok(&[4, 2])),
             (&[3, 5, 4, 8], &[8, 2], Ok(&[3, 5, 4, 2])),
             (&[1, 1], &[1, 1], Ok(&[1, 1])),

@@ -3,24 +3,26 @@
 //! Exchange is priced at one word a cycle on the busiest port plus a fixed overhead a phase; a tile that shares its part
 //! of an operand from the buffer that it also receives into sends and receives in turn, so both count.
 
+use ipuc_device::kernels;
+
 use super::gemm::{GemmPlan, GemmShape, OperandKind};
 
 /// Fill, drain, barrier and call of a phase: the fill and drain bound of a short phase (about 110) and the code around it.
 pub const PHASE_OVERHEAD: u64 = 190;
 
 /// Cycles of one GEMM call.
-pub fn gemm_cycles(rows: u32, k_groups: u32, n_groups: u32) -> u32 {
-    294 + k_groups * n_groups * (4 * rows + 160)
+pub fn gemm_cycles(rows: u32, k_groups: u32, n_groups: u32, accumulate: bool) -> u32 {
+    kernels::gemm_f16_cycles(rows, k_groups, n_groups, accumulate) as u32
 }
 
 /// Cycles of one reduction of `chunks` 16-byte chunks of an own and `received` further partials.
 pub fn reduce_cycles(chunks: u32, received: u32) -> u32 {
-    282 + 6 * chunks.div_ceil(6) * (11 + 2 * received)
+    kernels::reduce_add_f16_cycles(chunks, received) as u32
 }
 
 /// Cycles of one copy of 8-byte words.
 pub fn copy_cycles(words: u32) -> u32 {
-    288 + words
+    kernels::copy_64_cycles(words) as u32
 }
 
 /// What a plan costs.
@@ -61,10 +63,13 @@ pub fn cost(shape: &GemmShape, plan: &GemmPlan) -> Cost {
         } + if right_moves { mp } else { 0 };
         table += plan.steps * (8 * senders + 16);
     }
-    let mut compute: u64 = u64::from(plan.steps - 1) * 294 + u64::from(gemm_cycles(rows, k_groups, n_groups));
+    let mut compute = u64::from(gemm_cycles(rows, chunk, n_groups, false));
     if plan.steps > 1 {
+        compute += u64::from(plan.steps - 1) * u64::from(gemm_cycles(rows, chunk, n_groups, true));
+        // Each tile copies its own part of what streams, chunk by chunk.
         let own = left_words / u64::from(np) + right_words / u64::from(mp);
-        compute += own / 2 + u64::from(plan.steps) * 288;
+        let words = (own / 2 / u64::from(plan.steps)) as u32;
+        compute += u64::from(plan.steps) * u64::from(copy_cycles(words.max(1)));
     }
     let atoms = rows * n_groups;
     let slice = atoms.div_ceil(kp);

@@ -33,7 +33,7 @@ pub use model::{ParsedModel, ast, content, graph, limits, source_map};
 pub use package::{Classes, classes, package};
 pub use place::{Placement, RowTable, kernels_used, placement, provisional, reservation, rows};
 pub use plan::{candidates, choice, frontier, op_work, program};
-pub use report::{Usage, problems, usage};
+pub use report::{Usage, named_operators, named_phases, problems, usage};
 
 use crate::database::{Compiler, warm as warm_keys};
 use crate::keys::{ClashKey, LimitsKey, PhaseProblem, PlanSetKey, Scenario};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipuc_device::kernels;
-use ipuc_device::memory::{ELEMENT, LINK_BASE, LOAD_BASE, TILES, TileId};
+use ipuc_device::memory::{ELEMENT, LINK_BASE, LOAD_BASE, TILES};
 use ipuc_device::package::{self as pack, Binding, DebugRegion, ImageSegment, Manifest, Package, Symbol, TileImage};
 
 use super::code::{LinkedImage, linked, tile_program};
@@ -314,7 +314,7 @@ fn computation<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'d
             shape: extents(&tensor.kind.shape),
             dtype: dtype(tensor.kind.dtype),
             data: match data {
-                DataSource::Absent => pack::Data::Absent,
+                DataSource::Absent => pack::Data::Unstated,
                 DataSource::File(path) => pack::Data::File { path: path.clone(), tensor: None },
                 DataSource::Random { distribution, seed } => pack::Data::Random {
                     distribution: match *distribution {
@@ -350,7 +350,3 @@ fn computation<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'d
     result
 }
 
-/// Tiles of a class, for dumps.
-pub fn tiles_of(classes: &Classes, class: u16) -> Vec<TileId> {
-    (0u16..).zip(&classes.of_tile).filter(|(_, c)| **c == class).map(|(t, _)| TileId(t)).collect()
-}

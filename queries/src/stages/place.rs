@@ -299,6 +299,7 @@ fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) ->
         });
     }
     build_rows(&messages)
+        .unwrap_or_else(|e| panic!("a schedule keeps the port rules, but {e}"))
         .into_par_iter()
         .map(|(tile, row)| {
             let words = encode_row(&row)

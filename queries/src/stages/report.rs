@@ -3,7 +3,7 @@
 use ipuc_device::memory::{BASE, INTERLEAVED_BASE, SIZE, TILES, TileId};
 use ipuc_device::package::{OperatorRecord, PhaseRecord, Totals};
 
-use super::model::{ast, graph, limits};
+use super::model::{ast, graph};
 use super::package::classes;
 use super::place::{placement, reservation, rows};
 use super::plan::{choice, frontier, program};
@@ -150,7 +150,7 @@ fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
 }
 
 /// The phase records with the names of their operators.
-pub(super) fn named_phases(usage: &Usage, names: &Names) -> Vec<PhaseRecord> {
+pub fn named_phases(usage: &Usage, names: &Names) -> Vec<PhaseRecord> {
     usage
         .phases
         .iter()
@@ -159,7 +159,7 @@ pub(super) fn named_phases(usage: &Usage, names: &Names) -> Vec<PhaseRecord> {
 }
 
 /// The operator records with their names.
-pub(super) fn named_operators(usage: &Usage, names: &Names) -> Vec<OperatorRecord> {
+pub fn named_operators(usage: &Usage, names: &Names) -> Vec<OperatorRecord> {
     usage
         .operators
         .iter()
@@ -291,7 +291,3 @@ fn budgets<'db>(
     }
 }
 
-/// The limits of a scenario as a key.
-pub fn stated_limits<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> LimitsKey<'db> {
-    LimitsKey::new(db, limits(db, scenario).clone())
-}

@@ -211,6 +211,7 @@ fn broken_invariants_are_refused() {
         ("operand z is not known", |p| p.manifest.graph.operations[0].operands[0] = "z".into()),
         ("does not give", |p| p.manifest.graph.operations[0].shape = vec![16, 4]),
         ("two tensors are called x", |p| p.manifest.graph.weights[0].name = "x".into()),
+        ("a tensor called \"../y\"", |p| p.manifest.graph.operations[0].name = "../y".into()),
         ("output x is no operation", |p| p.manifest.graph.outputs = vec!["x".into()]),
         ("debug region", |p| p.manifest.debug_regions[0].end = 0),
         ("symbol without a name", |p| p.manifest.symbols[0].name.clear()),
