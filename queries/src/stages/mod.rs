@@ -23,6 +23,7 @@ mod code;
 mod dump;
 mod exchange;
 mod model;
+mod names;
 mod package;
 mod place;
 mod plan;
@@ -40,11 +41,6 @@ pub use report::{Usage, named_operators, named_phases, problems, usage};
 use crate::database::{Compiler, warm as warm_keys};
 use crate::keys::{ClashKey, LimitsKey, PhaseProblem, PlanSetKey, Scenario};
 use crate::lower::ir::Step;
-use crate::trace::Node;
-
-pub(crate) fn node(query: &'static str, key: impl Into<String>) -> Node {
-    Node { query, key: key.into().into() }
-}
 
 /// Computes the expensive memos of a plan set on up to `threads` threads; [`package()`] then finds them.
 pub fn warm<'db>(db: &'db Compiler, scenario: Scenario<'db>, limits: LimitsKey<'db>, threads: usize) {

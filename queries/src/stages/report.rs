@@ -3,15 +3,14 @@
 use ipuc_device::memory::{BASE, INTERLEAVED_BASE, SIZE, TILES, TileId};
 use ipuc_device::package::{OperatorRecord, PhaseRecord, Totals};
 
+use super::code::{kernel_set, linked};
 use super::model::{ast, graph};
-use super::node;
-use super::package::classes;
+use super::names::{self, node};
 use super::place::{placement, reservation, rows};
 use super::plan::{choice, frontier, program};
 use crate::database::Db;
 use crate::diagnostics::codes;
 use crate::diagnostics::{Level, Part, Problem};
-use crate::digest::Digest;
 use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::{MemoryClass, Step};
 use crate::model::Edit;
@@ -24,7 +23,7 @@ const PHASE_CODE: u64 = 60;
 const CALL_CODE: u64 = 12;
 
 /// Bytes and cycles of a plan set, limit-free. Names are attached later.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Usage {
     /// Phases in execution order; `operation` holds the operator's number.
     pub phases: Vec<(u32, PhaseRecord)>,
@@ -42,17 +41,13 @@ pub struct Usage {
 
 /// What a plan set uses.
 pub fn usage<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> &'db Usage {
-    db.trace().edge(node("usage", set.set(db).digest.short()));
+    db.trace().edge(node("usage", names::plan_set(db, set)));
     usage_query(db, set)
 }
 
 #[salsa::tracked]
 fn usage_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
-    db.trace().execute(
-        node("usage", set.set(db).digest.short()),
-        || measure(db, set),
-        |value| Digest::of(&format!("{value:?}")),
-    )
+    db.trace().execute(node("usage", names::plan_set(db, set)), || measure(db, set))
 }
 
 fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
@@ -176,14 +171,15 @@ pub fn named_operators(usage: &Usage, names: &Names) -> Vec<OperatorRecord> {
 
 /// Every problem of every stage. Problems name entities; the front joins them with the source map.
 pub fn problems<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Vec<Problem> {
-    db.trace().edge(node("problems", scenario.source(db).path(db)));
+    db.trace()
+        .edge(node("problems", format!("{} within {}", names::scenario(db, scenario), names::limits(db, limits))));
     problems_query(db, scenario, limits)
 }
 
 #[salsa::tracked]
 fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> Vec<Problem> {
     db.trace().execute(
-        node("problems", scenario.source(db).path(db)),
+        node("problems", format!("{} within {}", names::scenario(db, scenario), names::limits(db, limits))),
         || {
             let mut found = ast(db, scenario.source(db)).syntax(db).clone();
             let resolved = graph(db, scenario);
@@ -210,7 +206,6 @@ fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsK
             }
             found
         },
-        |value| Digest::of(value),
     )
 }
 
@@ -290,11 +285,10 @@ fn budgets<'db>(
         }
     }
     if found.is_empty() {
-        if let Err(errors) = classes(db, set, reservation(db, set)) {
-            found.extend(errors.iter().map(|e| {
-                let code = if e.contains("region") { codes::EXECUTABLE_REGION } else { codes::ASSEMBLY };
-                Problem::new(code, e.clone())
-            }));
-        }
+        let linked = linked(db, kernel_set(db, set, reservation(db, set)));
+        found.extend(linked.errors(db).iter().map(|error| {
+            let code = if error.contains("region") { codes::EXECUTABLE_REGION } else { codes::ASSEMBLY };
+            Problem::new(code, error.clone())
+        }));
     }
 }
