@@ -2,7 +2,7 @@
 
 use super::names::{self, node};
 use super::place::placement;
-use super::plan::program;
+use super::plan::{effort_of, program};
 use crate::database::Db;
 use crate::digest::Keyed;
 use crate::exchange::Effort;
@@ -67,4 +67,18 @@ fn timing_query<'db>(db: &'db dyn Db, phase: PhaseProblem<'db>, clash: ClashKey<
         let ordered = order(db, phase, effort);
         Keyed::new(placing::timing(phase.problem(db), ordered, clash.clash(db), Effort(effort)))
     })
+}
+
+/// Start slots of the phase at a step of a plan set, in a reservation.
+pub(super) fn schedule<'db>(
+    db: &'db dyn Db,
+    set: PlanSetKey<'db>,
+    room: Reservation,
+    position: u32,
+) -> &'db Keyed<Schedule> {
+    let (_, Step::Exchange(problem)) = program(db, set).step(position as usize) else {
+        unreachable!("only a phase has a schedule")
+    };
+    let clash = ClashKey::new(db, clash(db, set, room, position).clone());
+    timing(db, PhaseProblem::new(db, problem.clone()), clash, effort_of(db, set))
 }

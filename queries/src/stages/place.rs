@@ -12,16 +12,16 @@ use ipuc_device::fabric::rows::{PlacedMessage, build_rows};
 use ipuc_device::memory::{ELEMENT, FETCH_AHEAD, HOST_APERTURE, PLACEABLE_BASE, TILES, TileId};
 use rayon::prelude::*;
 
-use super::exchange::{clash, timing};
+use super::exchange::schedule;
 use super::names::{self, node};
-use super::plan::{effort_of, program};
+use super::plan::program;
 use crate::database::Db;
 use crate::digest::Keyed;
 use crate::emit::tile_program::FRAME_WORDS;
 use crate::exchange::bounds::Bounds;
 use crate::exchange::problem::Problem;
 use crate::exchange::timing::Schedule;
-use crate::keys::{ClashKey, PhaseProblem, PlanSetKey, Reservation};
+use crate::keys::{PlanSetKey, Reservation};
 use crate::lower::ir::{BufferRef, KernelInstance, Step};
 use crate::lower::program::Program;
 use crate::place::allocate::{Allocation, Request, allocate};
@@ -238,8 +238,7 @@ fn rows_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> 
         let mut per_tile = vec![0u32; TILES as usize];
         for position in program.phases() {
             let (operator, Step::Exchange(problem)) = program.step(position) else { unreachable!("a phase") };
-            let clash = ClashKey::new(db, clash(db, set, room, position as u32).clone());
-            let schedule = timing(db, PhaseProblem::new(db, problem.clone()), clash, effort_of(db, set));
+            let schedule = schedule(db, set, room, position as u32);
             let address = |b: BufferRef| placed.addresses[program.resolve(operator, b) as usize];
             let rows = encode(problem, schedule, &address);
             let longest = rows.iter().map(|(_, words)| words.len() as u32).max().unwrap_or(0);
