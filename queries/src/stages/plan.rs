@@ -144,7 +144,8 @@ fn limits_name(db: &dyn Db, limits: LimitsKey) -> String {
     format!("tile memory {}, exchange table {}", l.tile_memory_bytes, l.exchange_table_bytes)
 }
 
-/// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all.
+/// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all, or none
+/// that comes near the chip's memory.
 pub fn choice<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Keyed<PlanSet> {
     db.trace().edge(node("choice", limits_name(db, limits)));
     choice_query(db, scenario, limits)
@@ -158,11 +159,10 @@ fn choice_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey
             let plans = &frontier(db, scenario).plans;
             let l = limits.limits(db);
             let effort = content(db, scenario).target.effort;
-            let mut set = if plans.is_empty() {
-                PlanSet::default()
-            } else {
-                whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()).set.clone()
-            };
+            let best = (!plans.is_empty())
+                .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
+                .filter(|best| best.memory_bytes <= whole::HOPELESS);
+            let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
             set.effort = match effort {
                 graph::Effort::Fast => Effort::FAST.0,
                 graph::Effort::Normal => Effort::NORMAL.0,

@@ -16,6 +16,7 @@ use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::{MemoryClass, Step};
 use crate::model::Edit;
 use crate::model::graph::{Names, OpId};
+use crate::plan::whole::HOPELESS;
 
 /// Cycles between a tile's entry into a phase's barrier and event 0 of its row, and from the row's end to the next
 /// step: the barrier, two register writes, call and return (measured by the simulator's tests).
@@ -202,6 +203,18 @@ fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsK
                 } else {
                     Problem::new(codes::NOT_SUPPORTED, "not supported yet").entity(path, objection.reason.clone())
                 });
+            }
+            let plans = &frontier(db, scenario).plans;
+            if let Some(smallest) = plans.iter().map(|p| p.memory_bytes).min().filter(|&m| m > HOPELESS) {
+                let limit = limits.limits(db).tile_memory_bytes;
+                let message = format!("tile memory exceeded: {smallest} bytes, limit {limit} bytes");
+                found.push(
+                    Problem::new(codes::TILE_MEMORY, message)
+                        .at("target.tiles", Part::Value, "too few tiles by a factor")
+                        .datum("needed_bytes", i64::from(smallest))
+                        .datum("limit_bytes", i64::from(limit))
+                        .note("even the plan that needs the least memory, loaded operands and temporaries together"),
+                );
             }
             let chosen = choice(db, scenario, limits);
             if found.is_empty() && !chosen.operators.is_empty() {
