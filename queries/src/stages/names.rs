@@ -34,15 +34,10 @@ pub(super) fn limits(db: &dyn Db, limits: LimitsKey) -> String {
 
 pub(super) fn signature(db: &dyn Db, signature: OpSig) -> String {
     let shape = signature.shape(db);
-    let mut name = format!("gemm {}x{}x{} {:?} {:?}", shape.m, shape.k, shape.n, shape.left, shape.right);
     let pins = signature.pins(db);
-    if let Some([m, n, k]) = pins.grid {
-        name += &format!(" grid {m}x{n}x{k}");
-    }
-    if let Some(steps) = pins.steps {
-        name += &format!(" steps {steps}");
-    }
-    name
+    let grid = pins.grid.map(|[m, n, k]| format!(" grid {m}x{n}x{k}")).unwrap_or_default();
+    let steps = pins.steps.map(|steps| format!(" steps {steps}")).unwrap_or_default();
+    format!("gemm {}x{}x{} {:?} {:?}{grid}{steps}", shape.m, shape.k, shape.n, shape.left, shape.right)
 }
 
 pub(super) fn work(db: &dyn Db, key: WorkKey) -> String {

@@ -212,7 +212,7 @@ fn assemble<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'db>)
     let manifest = Manifest {
         name: resolved.names.model.clone(),
         compiler: format!("ipuc {}", env!("CARGO_PKG_VERSION")),
-        source_digest: resolved.content.digest.0.iter().map(|b| format!("{b:02x}")).collect(),
+        source_digest: resolved.content.digest.hex(),
         tiles_used: u32::from(resolved.content.target.tiles),
         entry: LOAD_BASE,
         symbols,

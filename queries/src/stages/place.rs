@@ -50,7 +50,9 @@ fn code_words(program: &Program) -> Vec<u32> {
     for position in 0..program.steps.len() {
         match program.step(position).1 {
             Step::Exchange(problem) => {
-                words.iter_mut().for_each(|w| *w += 2);
+                for w in &mut words {
+                    *w += 2;
+                }
                 for tile in participants(problem) {
                     words[tile.index()] += 2;
                 }
@@ -261,14 +263,18 @@ fn rows_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> 
     })
 }
 
-/// Rows of a placed phase.
+/// Addresses that fit the address fields of rows.
+const ENCODABLE: u32 = 1 << 20;
+
+/// Rows of a placed phase. The rows of a layout that runs over the end of memory are counted, never emitted: their
+/// addresses wrap.
 fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) -> u32) -> Vec<(TileId, Arc<[u32]>)> {
     let mut messages: Vec<PlacedMessage> = Vec::new();
     let mut last = None;
     for piece in &schedule.pieces {
         let t = &problem.transfers[piece.transfer as usize];
         let offset = 4 * piece.first_word;
-        let at = address(t.at.buffer) + t.at.offset + offset;
+        let at = (address(t.at.buffer) + t.at.offset + offset) % ENCODABLE;
         if last == Some((piece.transfer, piece.message)) {
             let message = messages.last_mut().expect("the piece before belongs to it");
             if message.slot + message.words == piece.slot && message.address + 4 * message.words == at {
@@ -285,7 +291,7 @@ fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) ->
             destinations: t
                 .destinations
                 .iter()
-                .map(|d| (d.tile, address(d.at.buffer) + d.at.offset + offset))
+                .map(|d| (d.tile, (address(d.at.buffer) + d.at.offset + offset) % ENCODABLE))
                 .collect(),
         });
     }

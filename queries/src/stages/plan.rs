@@ -74,10 +74,10 @@ fn frontier_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> Frontier {
                     let output = graph.outputs.iter().any(|o| o.0 == index);
                     match candidates(db, OpSig::new(db, shape, pins), tiles) {
                         Ok(found) => {
-                            operators.push(OperatorInput { shape, operands, output, candidates: Arc::clone(found) })
+                            operators.push(OperatorInput { shape, operands, output, candidates: Arc::clone(found) });
                         }
                         Err(reason) => {
-                            objections.push(Objection { operator: index, pinned: true, reason: reason.clone() })
+                            objections.push(Objection { operator: index, pinned: true, reason: reason.clone() });
                         }
                     }
                 }
@@ -128,7 +128,8 @@ fn operands(graph: &Content) -> Vec<Result<Operands, Objection>> {
         .collect()
 }
 
-/// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all.
+/// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all, or none
+/// that comes near the chip's memory.
 pub fn choice<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Keyed<PlanSet> {
     db.trace().edge(node("choice", format!("{} within {}", names::scenario(db, scenario), names::limits(db, limits))));
     choice_query(db, scenario, limits)
@@ -142,11 +143,10 @@ fn choice_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey
             let plans = &frontier(db, scenario).plans;
             let l = limits.limits(db);
             let effort = content(db, scenario).target.effort;
-            let mut set = if plans.is_empty() {
-                PlanSet::default()
-            } else {
-                whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()).set.clone()
-            };
+            let best = (!plans.is_empty())
+                .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
+                .filter(|best| best.memory_bytes <= whole::HOPELESS);
+            let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
             set.effort = match effort {
                 graph::Effort::Fast => Effort::FAST.0,
                 graph::Effort::Normal => Effort::NORMAL.0,
@@ -166,7 +166,7 @@ pub(super) fn effort_of(db: &dyn Db, set: PlanSetKey) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Work {
     /// Buffers, loads, steps.
-    pub work: Keyed<OpWork>,
+    pub content: Keyed<OpWork>,
     /// Layout of its result.
     pub result: Keyed<Layout>,
     /// Layout of its left operand if the loader writes it.
@@ -186,7 +186,7 @@ fn op_work_query<'db>(db: &'db dyn Db, key: WorkKey<'db>) -> Work {
         let work = lower(shape, plan, left.as_deref());
         let result = Keyed::new(work.result.clone());
         let loaded = work.loads.iter().find(|l| l.operand == 0).map(|l| Keyed::new(l.layout.clone()));
-        Work { work: Keyed::new(work), result, loaded }
+        Work { content: Keyed::new(work), result, loaded }
     })
 }
 
@@ -210,7 +210,7 @@ fn program_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Keyed<Program> {
             let request = WorkRequest { shape: planned.shape, plan: planned.plan, left };
             let work = op_work(db, WorkKey::new(db, request));
             operators.push(Operator {
-                work: work.work.clone(),
+                work: work.content.clone(),
                 operands: planned.operands.clone(),
                 output: planned.output,
             });

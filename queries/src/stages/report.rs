@@ -15,10 +15,13 @@ use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::{MemoryClass, Step};
 use crate::model::Edit;
 use crate::model::graph::{Names, OpId};
+use crate::plan::whole::HOPELESS;
 
-/// Cycles between a tile's entry into a phase's barrier and event 0 of its row, and from the row's end to the next
-/// step: the barrier, two register writes, call and return (measured by the simulator's tests).
-const PHASE_CODE: u64 = 60;
+/// Cycles from the last tile's entry into a phase's barrier to event 0 of the row: the barrier and a call, as the
+/// simulator models them (`device/FIDELITY.md`).
+const PHASE_ENTRY: u64 = 106;
+/// Cycles of the code around a phase: register writes before the barrier, the return after the row.
+const PHASE_CODE: u64 = 39;
 /// Cycles to fill an argument register, and to reach a kernel.
 const CALL_CODE: u64 = 12;
 
@@ -75,10 +78,10 @@ fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
         match step {
             Step::Exchange(problem) => {
                 let phase = encoded.next().expect("one entry a phase");
-                let cycles = u64::from(phase.horizon) + PHASE_CODE;
-                record.cycles += cycles;
+                let cycles = u64::from(phase.horizon) + PHASE_ENTRY;
+                record.cycles += cycles + PHASE_CODE;
                 record.exchange_cycles += cycles;
-                totals.estimated_cycles += cycles;
+                totals.estimated_cycles += cycles + PHASE_CODE;
                 totals.estimated_exchange_cycles += cycles;
                 for (tile, words) in &phase.rows {
                     table_bytes[operator as usize][tile.index()] += 4 * words.len() as u64;
@@ -198,6 +201,18 @@ fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsK
                 } else {
                     Problem::new(codes::NOT_SUPPORTED, "not supported yet").entity(path, objection.reason.clone())
                 });
+            }
+            let plans = &frontier(db, scenario).plans;
+            if let Some(smallest) = plans.iter().map(|p| p.memory_bytes).min().filter(|&m| m > HOPELESS) {
+                let limit = limits.limits(db).tile_memory_bytes;
+                let message = format!("tile memory exceeded: {smallest} bytes, limit {limit} bytes");
+                found.push(
+                    Problem::new(codes::TILE_MEMORY, message)
+                        .at("target.tiles", Part::Value, "too few tiles by a factor")
+                        .datum("needed_bytes", i64::from(smallest))
+                        .datum("limit_bytes", i64::from(limit))
+                        .note("even the plan that needs the least memory, loaded operands and temporaries together"),
+                );
             }
             let chosen = choice(db, scenario, limits);
             if found.is_empty() && !chosen.operators.is_empty() {
