@@ -32,6 +32,11 @@ pub(super) fn limits(db: &dyn Db, limits: LimitsKey) -> String {
         .collect()
 }
 
+/// A scenario within limits.
+pub(super) fn within(db: &dyn Db, scenario: Scenario, limits: LimitsKey) -> String {
+    format!("{} within {}", self::scenario(db, scenario), self::limits(db, limits))
+}
+
 pub(super) fn signature(db: &dyn Db, signature: OpSig) -> String {
     let shape = signature.shape(db);
     let pins = signature.pins(db);

@@ -131,30 +131,27 @@ fn operands(graph: &Content) -> Vec<Result<Operands, Objection>> {
 /// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all, or none
 /// that comes near the chip's memory.
 pub fn choice<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Keyed<PlanSet> {
-    db.trace().edge(node("choice", format!("{} within {}", names::scenario(db, scenario), names::limits(db, limits))));
+    db.trace().edge(node("choice", names::within(db, scenario, limits)));
     choice_query(db, scenario, limits)
 }
 
 #[salsa::tracked]
 fn choice_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> Keyed<PlanSet> {
-    db.trace().execute(
-        node("choice", format!("{} within {}", names::scenario(db, scenario), names::limits(db, limits))),
-        || {
-            let plans = &frontier(db, scenario).plans;
-            let l = limits.limits(db);
-            let effort = content(db, scenario).target.effort;
-            let best = (!plans.is_empty())
-                .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
-                .filter(|best| best.memory_bytes <= whole::HOPELESS);
-            let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
-            set.effort = match effort {
-                graph::Effort::Fast => Effort::FAST.0,
-                graph::Effort::Normal => Effort::NORMAL.0,
-                graph::Effort::Max => Effort::MAX.0,
-            };
-            Keyed::new(set)
-        },
-    )
+    db.trace().execute(node("choice", names::within(db, scenario, limits)), || {
+        let plans = &frontier(db, scenario).plans;
+        let l = limits.limits(db);
+        let effort = content(db, scenario).target.effort;
+        let best = (!plans.is_empty())
+            .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
+            .filter(|best| best.memory_bytes <= whole::HOPELESS);
+        let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
+        set.effort = match effort {
+            graph::Effort::Fast => Effort::FAST.0,
+            graph::Effort::Normal => Effort::NORMAL.0,
+            graph::Effort::Max => Effort::MAX.0,
+        };
+        Keyed::new(set)
+    })
 }
 
 /// Work units that scheduling may spend on a phase of a plan set.
