@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ipuc_device::package::Package;
 use ipuc_queries::database::Compiler;
 use ipuc_queries::diagnostics::{Level, Problem};
+use ipuc_queries::exchange::absolute::AbsoluteProblem;
 use ipuc_queries::keys::{LimitsKey, PlanSetKey, Scenario};
 use ipuc_queries::model::{Edit, LineIndex};
 use ipuc_queries::stages;
@@ -26,6 +27,10 @@ pub struct Request<'a> {
     pub target: &'a [(String, String)],
     /// Whether human diagnostics are coloured.
     pub color: bool,
+    /// Also give the stages as text.
+    pub dump: bool,
+    /// Also give the exchange phases as stand-alone problems.
+    pub exchange: bool,
 }
 
 /// A diagnostic in both of its forms.
@@ -46,6 +51,10 @@ pub struct Compiled {
     pub report: Report,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
+    /// The stages as text, if asked for.
+    pub dump: Vec<stages::Dump>,
+    /// The exchange phases as problems of `ipuc schedule`, if asked for.
+    pub exchange: Vec<AbsoluteProblem>,
 }
 
 /// Why there is no package: the model has errors or does not fit.
@@ -55,6 +64,8 @@ pub struct Failure {
     pub diagnostics: Vec<Diagnostic>,
     /// As far as the stages got.
     pub report: Box<Report>,
+    /// The stages as text, if asked for, as far as they got.
+    pub dump: Vec<stages::Dump>,
 }
 
 /// Time since the clock was made.
@@ -147,6 +158,7 @@ pub fn build_in(db: &mut Compiler, request: &Request<'_>) -> Result<Compiled, Fa
     }
     let problems = timed.run("check", || stages::problems(db, scenario, limits).clone());
     let diagnostics = render(db, source, request, &problems);
+    let dump = if request.dump && sound { stages::dump(db, scenario, limits) } else { Vec::new() };
     if let (Some((key, room)), false) = (chosen, errors(&problems)) {
         let _ = timed.run("emit_tile_code", || stages::classes(db, key, room).is_ok());
         let package = timed.run("build_tile_images", || stages::package(db, scenario, key));
@@ -154,7 +166,9 @@ pub fn build_in(db: &mut Compiler, request: &Request<'_>) -> Result<Compiled, Fa
         let package = package.as_ref().expect("problems holds every kernel error").package.as_ref().clone();
         let mut report = Report::of_package(&package.manifest);
         finish(db, &mut report, timed);
-        return Ok(Compiled { package, report, warnings: diagnostics });
+        let tiles = package.manifest.tiles_used;
+        let exchange = if request.exchange { stages::exchange_problems(db, key, tiles) } else { Vec::new() };
+        return Ok(Compiled { package, report, warnings: diagnostics, dump, exchange });
     }
     let mut report = Report::default();
     if let Some((key, _)) = chosen {
@@ -165,7 +179,7 @@ pub fn build_in(db: &mut Compiler, request: &Request<'_>) -> Result<Compiled, Fa
         report.totals.program = usage.totals.clone();
     }
     finish(db, &mut report, timed);
-    Err(Failure { diagnostics, report: Box::new(report) })
+    Err(Failure { diagnostics, report: Box::new(report), dump })
 }
 
 fn finish(db: &Compiler, report: &mut Report, timed: Stages) {

@@ -55,9 +55,8 @@ impl Compiler {
             storage: salsa::Storage::default(),
         };
         for (name, text) in ipuc_device::kernels::sources().chain(ipuc_device::kernels::headers()) {
-            let source = KernelSource::builder(name.to_owned(), Arc::from(text))
-                .durability(salsa::Durability::HIGH)
-                .new(&db);
+            let source =
+                KernelSource::builder(name.to_owned(), Arc::from(text)).durability(salsa::Durability::HIGH).new(&db);
             db.kernels.insert(name.to_owned(), source);
         }
         db

@@ -135,8 +135,8 @@ pub(super) enum Command {
     Import(Later),
     #[command(hide = true)]
     Cache(Later),
-    #[command(hide = true)]
-    Schedule(Later),
+    /// Schedule one exchange phase
+    Schedule(Schedule),
 }
 
 /// Arguments of a command that is not available yet.
@@ -158,8 +158,12 @@ pub(super) struct Build {
     /// Write the report there
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
-    #[arg(long, value_name = "DIR", hide = true)]
+    /// Write every exchange phase to DIR/phase-N.json, as `ipuc schedule` reads it
+    #[arg(long, value_name = "DIR")]
     pub export_exchange: Option<PathBuf>,
+    /// Write every stage of the compiler as text to DIR
+    #[arg(long, value_name = "DIR")]
+    pub dump: Option<PathBuf>,
 }
 
 /// Run a model or a package.
@@ -202,6 +206,34 @@ pub(super) struct Check {
 pub(super) struct Inspect {
     /// The package
     pub package: PathBuf,
+}
+
+/// Schedule one exchange phase.
+#[derive(Debug, Args)]
+pub(super) struct Schedule {
+    /// The problem: tiles, and transfers between addresses
+    #[arg(value_name = "PROBLEM.json")]
+    pub problem: PathBuf,
+    /// How much work to spend
+    #[arg(long, value_enum, default_value_t = EffortName::Normal)]
+    pub effort: EffortName,
+    /// Write horizon, bounds and sizes there
+    #[arg(long, value_name = "FILE.json")]
+    pub report: Option<PathBuf>,
+    /// Write the start slot of every piece there
+    #[arg(long, value_name = "FILE.json")]
+    pub schedule: Option<PathBuf>,
+}
+
+/// Work to spend on a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum EffortName {
+    /// A first usable one.
+    Fast,
+    /// What builds use.
+    Normal,
+    /// For final builds.
+    Max,
 }
 
 /// Assemble tile assembly.

@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 use ipuc_device::package::Package;
+use ipuc_queries::exchange::absolute::AbsoluteProblem;
 use serde_json::json;
 
 use super::arguments::{Build, Check, Common};
 use super::console::Console;
-use super::exit::{Exit, Refused};
+use super::exit::Exit;
 use super::paths;
 use super::progress::Progress;
 use crate::compile::{self, Failure, Request};
@@ -17,11 +18,9 @@ use crate::report::Report;
 
 /// `ipuc build`.
 pub(super) fn build(console: &Console, common: &Common, arguments: &Build) -> anyhow::Result<Exit> {
-    if arguments.export_exchange.is_some() {
-        return Err(Refused("--export-exchange is not available yet".into()).into());
-    }
     let output = arguments.output.clone().unwrap_or_else(|| paths::beside(Path::new(""), &arguments.model, "ipuexe"));
-    let built = to_file(console, common, &arguments.model, &output)?;
+    let extras = Extras { dump: arguments.dump.as_deref(), exchange: arguments.export_exchange.as_deref() };
+    let built = to_file(console, common, &arguments.model, &output, extras)?;
     let report = match &built {
         Ok(report) | Err(report) => report,
     };
@@ -37,29 +36,63 @@ pub(super) fn build(console: &Console, common: &Common, arguments: &Build) -> an
     Ok(Exit::Success)
 }
 
+/// Folders for what a build gives besides its package.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extras<'a> {
+    /// For the stages as text.
+    dump: Option<&'a Path>,
+    /// For the exchange phases as problems.
+    exchange: Option<&'a Path>,
+}
+
+impl Extras<'_> {
+    fn write(self, dump: &[(String, String)], phases: &[AbsoluteProblem]) -> anyhow::Result<()> {
+        if let Some(folder) = self.dump {
+            for (name, text) in dump {
+                paths::write_text(&folder.join(name), text)?;
+            }
+        }
+        if let Some(folder) = self.exchange {
+            for (number, phase) in phases.iter().enumerate() {
+                let text = serde_json::to_string(phase).context("an exchange phase")?;
+                paths::write_text(&folder.join(format!("phase-{number}.json")), &text)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Compiles a model to a package on disk and prints its diagnostics. The report of a model that has none is the error.
 pub(super) fn to_file(
     console: &Console,
     common: &Common,
     model: &Path,
     output: &Path,
+    extras: Extras,
 ) -> anyhow::Result<Result<Report, Report>> {
     let started = Instant::now();
     let text = read_model(model)?;
     let progress = Progress::start(console, "compiling");
-    let built = compile::build(&request(console, common, model, &text));
+    let request = Request {
+        dump: extras.dump.is_some(),
+        exchange: extras.exchange.is_some(),
+        ..request(console, common, model, &text)
+    };
+    let built = compile::build(&request);
     drop(progress);
     match built {
         Ok(compiled) => {
             for warning in &compiled.warnings {
                 console.diagnostic(warning)?;
             }
+            extras.write(&compiled.dump, &compiled.exchange)?;
             let mut report = compiled.report;
             write_package(compiled.package, model, output)?;
             report.totals.build_ms = Some(started.elapsed().as_millis() as u64);
             Ok(Ok(report))
         }
-        Err(Failure { diagnostics, report }) => {
+        Err(Failure { diagnostics, report, dump }) => {
+            extras.write(&dump, &[])?;
             for diagnostic in &diagnostics {
                 console.diagnostic(diagnostic)?;
             }
@@ -100,7 +133,7 @@ pub(super) fn check(console: &Console, common: &Common, arguments: &Check) -> an
 }
 
 fn request<'a>(console: &Console, common: &'a Common, path: &'a Path, text: &'a str) -> Request<'a> {
-    Request { path, text, target: &common.target, color: console.color() }
+    Request { path, text, target: &common.target, color: console.color(), dump: false, exchange: false }
 }
 
 fn read_model(path: &Path) -> anyhow::Result<String> {
@@ -109,5 +142,5 @@ fn read_model(path: &Path) -> anyhow::Result<String> {
 
 /// Writes a report file.
 pub(super) fn write_report(path: &Path, report: &Report) -> anyhow::Result<()> {
-    std::fs::write(path, report.to_json()).with_context(|| format!("cannot write {}", path.display()))
+    paths::write_text(path, &report.to_json())
 }

@@ -106,8 +106,9 @@ fn start_log(common: &Common, color: bool) {
     let level = match (common.quiet, common.verbose) {
         (true, _) => "error",
         (_, 0) => "warn",
-        (_, 1) => "info",
-        (_, 2) => "debug",
+        // salsa tells every execution at the level of users' events.
+        (_, 1) => "info,salsa=warn",
+        (_, 2) => "debug,salsa=warn",
         _ => "trace",
     };
     let stated = std::env::var("IPUC_LOG").ok().filter(|filter| !filter.is_empty());

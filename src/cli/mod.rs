@@ -13,6 +13,7 @@ mod inspect;
 mod paths;
 mod progress;
 mod run;
+mod schedule;
 
 use std::ffi::OsString;
 
@@ -61,7 +62,7 @@ fn dispatch(console: &Console, cli: &Cli) -> anyhow::Result<Exit> {
         Command::Profile(_) => later("profile"),
         Command::Import(_) => later("import"),
         Command::Cache(_) => later("cache"),
-        Command::Schedule(_) => later("schedule"),
+        Command::Schedule(arguments) => schedule::schedule(console, arguments),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
-use ipuc_device::package::{Data, Package};
+use ipuc_device::package::{Data, Package, write_whole};
 
 /// `directory` plus the name of `source` with another extension.
 pub(super) fn beside(directory: &Path, source: &Path, extension: &str) -> PathBuf {
@@ -20,6 +20,13 @@ pub(super) fn directory(file: &Path) -> &Path {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
+}
+
+/// Writes a text file whole or not at all; makes its directory.
+pub(super) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = directory(path);
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(write_whole(path, text.as_bytes())?)
 }
 
 /// Makes relative data paths, which start from the directory `from`, start from the directory `to`. Both must exist.

@@ -171,7 +171,7 @@ fn program(console: &Console, common: &Common, path: &Path) -> anyhow::Result<Pr
     let directory = Path::new(".ipuc");
     std::fs::create_dir_all(directory).context("cannot create the directory .ipuc")?;
     let output = paths::beside(directory, path, "ipuexe");
-    let built = build::to_file(console, common, path, &output)?;
+    let built = build::to_file(console, common, path, &output, build::Extras::default())?;
     Ok(built.map(|report| (output, Some(report))))
 }
 

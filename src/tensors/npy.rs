@@ -1,11 +1,10 @@
 //! `.npy` files: C order, little-endian `f4`, `f2` and `i4`.
 
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use half::f16;
+use ipuc_device::package::write_whole;
 use ipuc_device::package::{Dtype, Tensor};
 use npyz::{DType, NpyFile, WriterBuilder as _};
 
@@ -75,21 +74,21 @@ fn check_header(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Writes a tensor in its own type.
 pub fn write_npy(path: &Path, tensor: &HostTensor) -> anyhow::Result<()> {
-    let write = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
+    let write = || -> std::io::Result<Vec<u8>> {
+        let mut file = Vec::new();
         let shape = tensor.shape();
         match tensor {
             HostTensor::F16 { elements, .. } => write_elements(&mut file, shape, elements)?,
             HostTensor::F32 { elements, .. } => write_elements(&mut file, shape, elements)?,
             HostTensor::I32 { elements, .. } => write_elements(&mut file, shape, elements)?,
         }
-        file.flush()
+        Ok(file)
     };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    Ok(write_whole(path, &write()?)?)
 }
 
 fn write_elements<T: npyz::AutoSerialize + Copy>(
-    file: &mut BufWriter<File>,
+    file: &mut Vec<u8>,
     shape: &[u64],
     elements: &[T],
 ) -> std::io::Result<()> {

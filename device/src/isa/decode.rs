@@ -37,7 +37,7 @@ fn operand_value(operand: &Operand, word: u32) -> Option<i32> {
         }
         // Pairs of the main file end at $m10:11: the registers above are special (assembler.md 2).
         Class::MPair if stored > 10 => None,
-        class if class.is_register() && stored % class.span() != 0 => None,
+        class if class.is_register() && !stored.is_multiple_of(class.span()) => None,
         _ => Some(stored as i32),
     }
 }

@@ -252,8 +252,9 @@ fn expand(runs: &[TileRun], segments: &[Arc<[u8]>]) -> Result<Vec<Arc<TileImage>
     Ok(tiles)
 }
 
-/// Writes beside `path` and renames. The temporary name holds the process id, so processes don't meet.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
+/// Writes a file whole or not at all: beside `path`, then renamed. The temporary name holds the process id, so
+/// processes don't meet.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
     let io = |source| PackageError::Io { path: path.to_owned(), source };
     let Some(name) = path.file_name() else {
         return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a file name")));

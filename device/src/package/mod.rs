@@ -32,7 +32,7 @@ mod manifest;
 mod storage;
 mod verify;
 
-pub use container::{FORMAT, MAGIC, PackageError};
+pub use container::{FORMAT, MAGIC, PackageError, write_whole};
 pub use graph::{Data, Distribution, Dtype, Graph, Operation, OperationKind, Tensor};
 pub use manifest::{DebugRegion, Manifest, OperatorRecord, PhaseRecord, Symbol, Target, Totals};
 pub use storage::{ATOM_BYTES, Binding, Order, Role, Span, StorageError, Write};

@@ -166,7 +166,7 @@ impl Packed {
     fn pack(self, r: &mut MainRegisters, pair: i32) {
         let [first, second, third] = self.0;
         r[(pair & 15) as usize] = first & PACKED | third << 21;
-        r[(pair + 1 & 15) as usize] = second & PACKED | (third >> 11 & 0x3ff) << 21;
+        r[((pair + 1) & 15) as usize] = second & PACKED | (third >> 11 & 0x3ff) << 21;
     }
 
     /// Adds what a 2-bit selector asks for, in units of `bytes`.
@@ -211,7 +211,7 @@ fn load_store(w: &mut Worker, memory: &mut Memory, o: &Operands) -> Outcome {
     let mut p = Packed::unpack(&w.m, o[2]);
     let [a, _, c] = p.0;
     let x = memory.read64(a, o[0] < 8)?;
-    memory.locate::<8>(c)?;
+    Memory::locate::<8>(c)?;
     distinct(a, c)?;
     memory.write64(c, w.pair64(o[1]))?;
     let strides = m(&w.m, o[3]);
@@ -228,7 +228,7 @@ fn load_load_store(w: &mut Worker, memory: &mut Memory, o: &Operands) -> Outcome
     let [a, b, c] = p.0;
     let x = memory.read64(a, o[0] < 8)?;
     let y = memory.read64(b, o[0] < 8)?;
-    memory.locate::<8>(c)?;
+    Memory::locate::<8>(c)?;
     distinct(a, b)?;
     distinct(a, c)?;
     distinct(b, c)?;

@@ -2,6 +2,7 @@
 //!
 //! Accumulators are kept as the matrix unit uses them: `even[u]` is `AACC[2u]` (working), `odd[u]` is `AACC[2u + 1]`
 //! (staging) of unit `u`. Additions are f32 with one rounding; products are exact before they are added.
+#![expect(clippy::unnecessary_wraps, reason = "the operations of all aux forms have one type")]
 
 use super::amp::MatrixUnit;
 use super::elementwise::pack;

@@ -5,6 +5,7 @@
 //!    never differs.
 //! 2. f32 results are IEEE nearest-even with gradual underflow.
 //! 3. Comparisons give a lane of ones or zeros; with a NaN only "not equal" is true. `max` and `min` prefer the number.
+#![expect(clippy::unnecessary_wraps, reason = "the operations of all aux forms have one type")]
 
 use super::amp::MatrixUnit;
 use super::fault::{FaultKind, Outcome, trouble};

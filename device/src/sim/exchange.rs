@@ -4,7 +4,8 @@
 //! arrive, stored in the memories of the receivers.
 //!
 //! After a release every tile runs ahead by itself up to the first instruction that touches data, workers or barriers.
-//! What it does until then cannot depend on a word that arrives, and holds its whole row. Then arrivals are resolved:
+//! What it does until then cannot depend on a word that arrives, and holds its whole row. With workers running it does
+//! not run ahead, and a row that follows is a fault. Then arrivals are resolved:
 //!
 //! 1. A word sent by `s` in slot `t` passes the multiplexer of `d` at `t + 1 + route_time(s, d)`, and is taken if the
 //!    multiplexer selects `s` at that clock and the word drives the half of the bus that reaches `d` (`exchange.md` 1.3,
@@ -41,14 +42,16 @@ pub(super) enum Control {
 
 /// Consecutive words sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Send {
+struct Send {
     /// Clock of the slot of the first word.
-    pub(super) slot: u64,
-    pub(super) words: u32,
+    slot: u64,
+    words: u32,
     /// Byte address of the first word.
-    pub(super) address: u32,
+    address: u32,
     /// Bits 0 and 1: halves of the bus that it drives.
-    pub(super) directions: u8,
+    directions: u8,
+    /// Index of the first word among all that the tile sends in the epoch.
+    first: u32,
 }
 
 impl Send {
@@ -69,7 +72,7 @@ pub(super) struct Record {
     /// Receive base at the start.
     base: u32,
     /// Sends in order of their slots, disjoint.
-    pub(super) sends: Vec<Send>,
+    sends: Vec<Send>,
     /// Controls in order of their clocks.
     pub(super) controls: Vec<(u64, Control)>,
     /// Banks that fetch uses, from which clock on.
@@ -80,6 +83,12 @@ impl Record {
     pub(super) fn new(start: u64, mux: u16, base: u32) -> Self {
         let (sends, controls, fetches) = (Vec::new(), Vec::new(), Vec::new());
         Self { start, end: start, row_end: None, mux, base, sends, controls, fetches }
+    }
+
+    /// `words` words from `address` go out in the slots from `slot` on.
+    pub(super) fn send(&mut self, slot: u64, words: u32, address: u32, directions: u8) {
+        let first = self.sends.last().map_or(0, |s| s.first + s.words);
+        self.sends.push(Send { slot, words, address, directions, first });
     }
 
     /// The instruction at `pc` is fetched from `clock` on.
@@ -108,14 +117,14 @@ impl Record {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     /// Clock of the first write.
-    clock: u64,
-    words: u32,
+    pub(super) clock: u64,
+    pub(super) words: u32,
     /// Sending tile.
-    source: TileId,
+    pub(super) source: TileId,
     /// Index of the first word among all words that the source sends in the epoch.
-    first: u32,
+    pub(super) first: u32,
     /// Byte address of the first write.
-    address: u32,
+    pub(super) address: u32,
 }
 
 /// A trouble of the exchange, with its clock and data address.
@@ -132,13 +141,8 @@ fn clash<T>(clock: u64, address: u32, kind: FaultKind, message: String) -> Resol
     Err(Clash { clock, address, kind, message })
 }
 
-/// The words that the tile `me` takes. `records` are those of all tiles, by logical number; `busy` says that workers run.
-pub(super) fn receive(
-    me: TileId,
-    place: PhysicalTile,
-    busy: bool,
-    records: &[Option<&Record>],
-) -> Resolved<Vec<Piece>> {
+/// The words that the tile `me` takes. `records` are those of all tiles, by logical number.
+pub(super) fn receive(me: TileId, place: PhysicalTile, records: &[Option<&Record>]) -> Resolved<Vec<Piece>> {
     let Some(mine) = records[me.index()] else { return Ok(Vec::new()) };
     let mut pieces = Vec::new();
     let mut source = u32::from(mine.mux);
@@ -156,7 +160,7 @@ pub(super) fn receive(
         }
         (source, from) = (next, clock);
     }
-    let stored = store_addresses(mine, busy, &pieces, place);
+    let stored = store_addresses(mine, &pieces, place);
     match (silence, stored) {
         (Some(a), Err(b)) => Err(if b.clock < a.clock { b } else { a }),
         (Some(a), Ok(_)) => Err(a),
@@ -212,19 +216,15 @@ fn arrivals(
             return silent(clock, "drives only the other half of its bus");
         }
         let words = (send.end() - slot).min(during.end - clock) as u32;
-        let first = words_before(record, index) + (slot - send.slot) as u32;
+        let first = send.first + (slot - send.slot) as u32;
         pieces.push(Piece { clock, words, source: from, first, address: 0 });
         clock += u64::from(words);
     }
     Ok(())
 }
 
-fn words_before(record: &Record, index: usize) -> u32 {
-    record.sends[..index].iter().map(|s| s.words).sum()
-}
-
 /// Turns passages into writes.
-fn store_addresses(mine: &Record, busy: bool, passages: &[Piece], place: PhysicalTile) -> Resolved<Vec<Piece>> {
+fn store_addresses(mine: &Record, passages: &[Piece], place: PhysicalTile) -> Resolved<Vec<Piece>> {
     let delay = mux_to_memory(place) as u64;
     let mut base = mine.base;
     let mut cursor: Option<u32> = None;
@@ -263,14 +263,6 @@ fn store_addresses(mine: &Record, busy: bool, passages: &[Piece], place: Physica
                 );
             }
             words = words.min(room);
-            if busy {
-                return clash(
-                    rest.clock,
-                    address,
-                    FaultKind::LateArrival,
-                    format!("a word from tile {source} arrives while a worker runs"),
-                );
-            }
             if rest.clock + u64::from(words) > mine.end {
                 return clash(
                     rest.clock.max(mine.end),

@@ -1,8 +1,8 @@
 //! What stops a run: one fault, of a named kind, at a named place.
 //!
 //! A fault found while an instruction executes starts as a [`Trouble`] (kind and message); the tile that executes adds
-//! context, clock, address and text. The machine reports the fault of the lowest clock, then of the lowest tile, so that
-//! the report is the same for any number of threads.
+//! context, clock, address and text. Of the faults that one stage of an epoch finds (tiles by themselves; rows; arrivals) the
+//! machine reports that of the lowest clock, then of the lowest tile, so the report is the same for any number of threads.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub enum FaultKind {
     SilentSource,
     /// A word arrives where it cannot be stored: no pointer, outside memory.
     Receive,
-    /// A word arrives when the tile has left its row or runs workers.
+    /// A word arrives when the tile has left its row.
     LateArrival,
     /// An exchange instruction outside a row that follows a barrier.
     OutsideRow,

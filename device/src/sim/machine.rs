@@ -60,7 +60,7 @@ impl Default for MachineConfig {
         Self {
             flags: AmpFlags::default(),
             threads: None,
-            cycle_limit: 1_000_000_000,
+            cycle_limit: 100_000_000,
             trace: None,
             check_unwritten: true,
             regions: Vec::new(),
@@ -132,12 +132,12 @@ pub struct RunReport {
 impl RunReport {
     /// Cycles of the slowest tile from the first fetch inside the generated tile program to the jump to completion.
     pub fn simulated_cycles(&self) -> Option<u64> {
-        self.tiles.iter().filter_map(|t| Some(t.completion? - t.program_start?)).max()
+        self.tiles.iter().filter_map(|t| Some(t.completion?.saturating_sub(t.program_start?))).max()
     }
 
     /// Sum over the barriers with a row of the time from the last arrival to the last row end.
     pub fn exchange_cycles(&self) -> u64 {
-        self.barriers.iter().filter_map(|b| Some(b.last_row_end? - b.last_arrival)).sum()
+        self.barriers.iter().filter_map(|b| Some(b.last_row_end?.saturating_sub(b.last_arrival))).sum()
     }
 }
 
@@ -312,15 +312,22 @@ fn release(tiles: &mut [&mut Tile], surroundings: &Surroundings) -> Result<Barri
     Ok(BarrierReport { zone: zone.map(|z| z.0), last_arrival, release, last_row_end: None })
 }
 
+/// What a tile takes, what it sends (unless it forwards), and whether it forwards.
+type Resolved = (Vec<Piece>, Vec<u8>, bool);
+
 /// Runs the rows after a release and delivers their words; the clock after the last row.
 fn exchange(tiles: &mut [&mut Tile], surroundings: &Surroundings, release: u64) -> Result<Option<u64>, Fault> {
-    let mut faults: Vec<Fault> = tiles
+    let in_rows: Vec<Fault> = tiles
         .par_iter_mut()
         .filter_map(|tile| {
             let ahead = tile.catch_up(surroundings, release);
             ahead.and_then(|()| tile.run_row(surroundings)).err()
         })
         .collect();
+    // What a row that stopped would have sent is missing elsewhere, at clocks that may be lower: don't look there.
+    if let Some(fault) = first(in_rows) {
+        return Err(fault);
+    }
     let place = |id: TileId, clash: Clash| Fault {
         code: FAULT_CODE,
         tile: id,
@@ -337,19 +344,18 @@ fn exchange(tiles: &mut [&mut Tile], surroundings: &Surroundings, release: u64) 
         records[tile.id.index()] = tile.record.as_deref();
     }
     let row_end = records.iter().filter_map(|r| r.as_ref()?.row_end).max();
-    if row_end.is_none() && faults.is_empty() && records.iter().flatten().all(|r| r.is_quiet()) {
+    if row_end.is_none() && records.iter().flatten().all(|r| r.is_quiet()) {
         for tile in tiles {
             tile.record = None;
         }
         return Ok(None);
     }
     // Arrivals, checks and words sent are functions of the records and of the memories before the epoch.
-    type Resolved = (Vec<Piece>, Vec<u8>, bool);
     let resolved: Vec<Result<Resolved, Fault>> = tiles
         .par_iter()
         .map(|tile| {
             let Some(record) = tile.record.as_deref() else { return Ok(Default::default()) };
-            let pieces = receive(tile.id, tile.physical, tile.active != 0, &records);
+            let pieces = receive(tile.id, tile.physical, &records);
             let pieces = pieces.map_err(|c| place(tile.id, c))?;
             check_banks(record, &pieces).map_err(|c| place(tile.id, c))?;
             let forwards = forwards(record, &pieces);
@@ -362,6 +368,7 @@ fn exchange(tiles: &mut [&mut Tile], surroundings: &Surroundings, release: u64) 
     let mut sent = vec![Vec::new(); TILES as usize];
     let mut pieces = Vec::with_capacity(tiles.len());
     let mut in_order = false;
+    let mut faults: Vec<Fault> = Vec::new();
     for (tile, result) in tiles.iter().zip(resolved) {
         match result {
             Ok((mine, words, forwards)) => {

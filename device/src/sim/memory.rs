@@ -36,7 +36,7 @@ impl Memory {
 
     /// Whether `bytes` bytes at `address` lie in tile memory.
     pub(super) fn contains(address: u32, bytes: u32) -> bool {
-        address >= BASE && address <= END && bytes <= END - address
+        (BASE..=END).contains(&address) && bytes <= END - address
     }
 
     /// What lies at `address`; the range must be inside.
@@ -76,7 +76,7 @@ impl Memory {
 
     /// Alignment and range of an access of `SIZE` bytes; its index into the memory.
     #[inline]
-    pub(super) fn locate<const BYTES: u32>(&self, address: u32) -> Outcome<usize> {
+    pub(super) fn locate<const BYTES: u32>(address: u32) -> Outcome<usize> {
         if address & (BYTES - 1) != 0 {
             return misaligned(address, BYTES);
         }
@@ -112,7 +112,7 @@ impl Memory {
     /// and drop the value.
     #[inline]
     pub(super) fn read<const BYTES: u32>(&self, address: u32, wanted: bool) -> Outcome<u32> {
-        let index = self.locate::<BYTES>(address)?;
+        let index = Self::locate::<BYTES>(address)?;
         if wanted {
             self.known::<BYTES>(index)?;
         }
@@ -127,7 +127,7 @@ impl Memory {
     /// A 64-bit value.
     #[inline]
     pub(super) fn read64(&self, address: u32, wanted: bool) -> Outcome<u64> {
-        let index = self.locate::<8>(address)?;
+        let index = Self::locate::<8>(address)?;
         if wanted {
             self.known::<8>(index)?;
         }
@@ -137,7 +137,7 @@ impl Memory {
     /// Two 64-bit values, low address first, from interleaved memory.
     #[inline]
     pub(super) fn read128(&self, address: u32, wanted: bool) -> Outcome<[u64; 2]> {
-        let index = self.locate::<16>(address)?;
+        let index = Self::locate::<16>(address)?;
         if wanted {
             self.known::<16>(index)?;
         }
@@ -153,7 +153,7 @@ impl Memory {
     /// Stores 32 bits.
     #[inline]
     pub(super) fn write32(&mut self, address: u32, value: u32) -> Outcome {
-        let index = self.locate::<4>(address)?;
+        let index = Self::locate::<4>(address)?;
         self.bytes[index..index + 4].copy_from_slice(&value.to_le_bytes());
         self.written[index / 256] |= 1 << (index / 4 % 64);
         Ok(())
@@ -162,7 +162,7 @@ impl Memory {
     /// Stores 64 bits.
     #[inline]
     pub(super) fn write64(&mut self, address: u32, value: u64) -> Outcome {
-        let index = self.locate::<8>(address)?;
+        let index = Self::locate::<8>(address)?;
         self.bytes[index..index + 8].copy_from_slice(&value.to_le_bytes());
         self.written[index / 256] |= 3 << (index / 4 % 64);
         Ok(())

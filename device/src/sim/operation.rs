@@ -240,7 +240,7 @@ pub(super) struct WorkerEntry {
 }
 
 impl WorkerEntry {
-    fn new(words: u64) -> Outcome<Self> {
+    fn new(pc: u32, words: u64) -> Outcome<Self> {
         let (first, second) = (words as u32, (words >> 32) as u32);
         let (main, behaviour) = decoded(first, Context::Worker)?;
         let mut entry = Self {
@@ -268,6 +268,9 @@ impl WorkerEntry {
         entry.main_operands = main.operands;
         entry.keep_fixed = main_sets(main.form(), &main.operands).1 & FIXED != 0;
         if main.bundled {
+            if pc + 4 >= INTERLEAVED_BASE {
+                return trouble(FaultKind::InvalidPc, "the second word of a bundle is not executable");
+            }
             let (aux, behaviour) = decoded(second, Context::Worker)?;
             if aux.form().lane != Lane::Aux || !aux.bundled {
                 return trouble(FaultKind::UndefinedInstruction, "the second word of a bundle is no aux instruction");
@@ -333,10 +336,10 @@ impl SupervisorEntry {
         }
         let form = instruction.form();
         let (reads, writes) = main_sets(form, &instruction.operands);
-        let row_safe = match behaviour {
-            Behaviour::Integer(_) | Behaviour::Branch(_) | Behaviour::Get | Behaviour::Put | Behaviour::Row(_) => true,
-            _ => false,
-        };
+        let row_safe = matches!(
+            behaviour,
+            Behaviour::Integer(_) | Behaviour::Branch(_) | Behaviour::Get | Behaviour::Put | Behaviour::Row(_)
+        );
         Ok(Self {
             words: if form.payload { words } else { u64::from(first) },
             mask: if form.payload { u64::MAX } else { u64::from(u32::MAX) },
@@ -399,7 +402,7 @@ impl CodeCache {
         if hit {
             return Ok(self.workers.at(pc).expect("was there"));
         }
-        Ok(self.workers.insert(pc, WorkerEntry::new(words)?))
+        Ok(self.workers.insert(pc, WorkerEntry::new(pc, words)?))
     }
 
     /// The instruction at a supervisor's `pc`.

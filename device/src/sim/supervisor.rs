@@ -9,7 +9,7 @@
 //!    `exchange`); anywhere else they are a fault.
 //! 2. A branch to address 0 ends the program of the tile (`runtime.md` 2.3).
 
-use super::exchange::{Control, Send};
+use super::exchange::Control;
 use super::fault::{FaultKind, Outcome, trouble};
 use super::integer::MainRegisters;
 use super::operation::{Behaviour, Operands, Row, SupervisorEntry};
@@ -280,17 +280,15 @@ impl Tile {
                     format!("sync 0 waits for {} words from outside, and there is no host", s.incoming_count),
                 );
             }
-            0 => {}
             1 if s.promised != 0 => {
                 s.state = State::Answered;
                 return Ok(u64::MAX);
             }
-            1 => {}
             2 if self.active != 0 => {
                 s.state = State::Local;
                 return Ok(u64::MAX);
             }
-            2 => {}
+            0..=2 => {}
             3..=7 | 12..=15 => {
                 if s.promised != 0 {
                     return trouble(
@@ -360,7 +358,7 @@ impl Tile {
                 self.supervisor.coefficient_ready = clock + LATENCY;
             }
             0xa0 => self.control(clock + 1, Control::Mux(value & 0x7ff))?,
-            0xa1 => self.pair_mux(value & 0x7ff)?,
+            0xa1 => Self::pair_mux(value & 0x7ff)?,
             0xa2 => self.control(clock + 1, Control::Pointer(value & 0xf_fffc))?,
             0xa3 => format_32(value)?,
             0xa4 => {
@@ -378,7 +376,7 @@ impl Tile {
         Ok(clock + 1)
     }
 
-    fn pair_mux(&mut self, value: u32) -> Outcome {
+    fn pair_mux(value: u32) -> Outcome {
         if value != u32::from(NEUTRAL) {
             return trouble(
                 FaultKind::Refused,
@@ -408,7 +406,7 @@ impl Tile {
     }
 
     fn mux_control(&mut self, clock: u64, selector: i32, value: u32) -> Outcome {
-        if selector & 1 == 1 { self.pair_mux(value) } else { self.control(clock, Control::Mux(value)) }
+        if selector & 1 == 1 { Self::pair_mux(value) } else { self.control(clock, Control::Mux(value)) }
     }
 
     fn pointer_control(&mut self, clock: u64, selector: i32, value: u32) -> Outcome {
@@ -485,7 +483,7 @@ impl Tile {
             return trouble(FaultKind::InvalidAddress, format!("{words} words from {address:#x} are sent"));
         }
         let record = self.record.as_mut().expect("rows are recorded");
-        record.sends.push(Send { slot: clock, words, address, directions: control });
+        record.send(clock, words, address, control);
         Ok(())
     }
 }

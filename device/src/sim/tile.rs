@@ -57,6 +57,13 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
+    /// No names, only a cycle limit.
+    #[cfg(test)]
+    pub(super) fn none(cycle_limit: u64) -> Self {
+        let first_fault = AtomicU64::new(u64::MAX);
+        Self { symbols: Vec::new(), program: 0..0, complete: None, cycle_limit, first_fault }
+    }
+
     /// Nearest symbol at or below an address, with the offset.
     pub(super) fn symbol(&self, address: u32) -> Option<String> {
         let index = self.symbols.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
@@ -268,9 +275,11 @@ impl Tile {
     fn cycle_limit(&self, surroundings: &Surroundings) -> Fault {
         let limit = surroundings.cycle_limit;
         let error = trouble::<()>(FaultKind::CycleLimit, format!("the program still runs after {limit} cycles"));
-        let context = match self.supervisor.state {
-            State::Running => ContextId::Supervisor,
-            _ => ContextId::Worker(self.active.trailing_zeros().min(5) as u8),
+        // The supervisor is to blame when it issues: with six workers it has no clock.
+        let context = if self.supervisor.state == State::Running && self.active != 0x3f {
+            ContextId::Supervisor
+        } else {
+            ContextId::Worker(self.active.trailing_zeros().min(5) as u8)
         };
         self.fault(*error.expect_err("a fault"), context, surroundings)
     }

@@ -133,7 +133,7 @@ impl Worker {
 
     #[inline]
     pub(super) fn pair(&self, operand: i32) -> [u32; 2] {
-        [self.a[(operand & 14) as usize], self.a[(operand & 14 | 1) as usize]]
+        [self.a[(operand & 0xe) as usize], self.a[(operand & 0xe | 1) as usize]]
     }
 
     #[inline]
@@ -152,8 +152,8 @@ impl Worker {
     #[inline]
     pub(super) fn write_pair(&mut self, operand: i32, value: u64) {
         if operand < 8 {
-            self.a[(operand & 14) as usize] = value as u32;
-            self.a[(operand & 14 | 1) as usize] = (value >> 32) as u32;
+            self.a[(operand & 0xe) as usize] = value as u32;
+            self.a[(operand & 0xe | 1) as usize] = (value >> 32) as u32;
         }
     }
 

@@ -74,8 +74,7 @@ impl AbsoluteProblem {
         let mut traffic = Traffic::default();
         for (index, transfer) in self.transfers.iter().enumerate() {
             self.check(transfer).map_err(|reason| Refusal { transfer: Some(index), reason })?;
-            let mut ends: Vec<Endpoint> =
-                transfer.destinations.iter().map(|&(tile, at)| endpoint(tile, at)).collect();
+            let mut ends: Vec<Endpoint> = transfer.destinations.iter().map(|&(tile, at)| endpoint(tile, at)).collect();
             ends.sort_unstable();
             traffic.push(endpoint(transfer.source, transfer.source_address), transfer.words, ends);
         }

@@ -84,11 +84,7 @@ impl Banks for ClashSig {
 }
 
 /// The bank structure of the buffers of `problem` at the given byte addresses; `size_of` in bytes.
-pub fn clash(
-    problem: &Problem,
-    address_of: &dyn Fn(BufferRef) -> u32,
-    size_of: &dyn Fn(BufferRef) -> u32,
-) -> ClashSig {
+pub fn clash(problem: &Problem, address_of: &dyn Fn(BufferRef) -> u32, size_of: &dyn Fn(BufferRef) -> u32) -> ClashSig {
     let names = traffic::buffers(problem);
     let mut label_of: Vec<memory::Bank> = Vec::new();
     let buffers = names

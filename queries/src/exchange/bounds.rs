@@ -46,12 +46,7 @@ struct Port {
 }
 
 /// The bounds of one component; `contested` per local tile.
-pub(crate) fn bounds(
-    traffic: &Traffic,
-    banks: &dyn Banks,
-    component: &Component,
-    contested: &[u64],
-) -> Bounds {
+pub(crate) fn bounds(traffic: &Traffic, banks: &dyn Banks, component: &Component, contested: &[u64]) -> Bounds {
     let idle = Port { words: 0, fill: u32::MAX, drain: u32::MAX };
     let mut send = vec![idle; component.tiles.len()];
     let mut receive = vec![idle; component.tiles.len()];

@@ -9,7 +9,7 @@
 //! 5. With banks, a job that touches a bank which its tile both sends from and receives into changes its set of such
 //!    banks only inside [`SHORT_BANK_PART`] words.
 
-use ipuc_device::fabric::topology::{physical, route_time, mux_to_memory};
+use ipuc_device::fabric::topology::{mux_to_memory, physical, route_time};
 use ipuc_device::memory::TileId;
 
 use super::banks::Banks;
@@ -265,12 +265,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(
-        traffic: &'a Traffic,
-        banks: &'a dyn Banks,
-        component: &'a Component,
-        contested: &[u64],
-    ) -> Self {
+    fn new(traffic: &'a Traffic, banks: &'a dyn Banks, component: &'a Component, contested: &[u64]) -> Self {
         let jobs = Jobs { contested: contested.to_vec(), ..Jobs::default() };
         Self { traffic, banks, component, jobs, spans: Vec::new() }
     }
@@ -348,12 +343,8 @@ impl<'a> Builder<'a> {
         let spans = std::mem::take(&mut self.spans);
         let Some(first) = spans.first() else { return };
         let source = self.component.local(self.traffic.source(first.transfer).tile);
-        let receivers: Vec<u32> = self
-            .traffic
-            .destinations(first.transfer)
-            .iter()
-            .map(|end| self.component.local(end.tile))
-            .collect();
+        let receivers: Vec<u32> =
+            self.traffic.destinations(first.transfer).iter().map(|end| self.component.local(end.tile)).collect();
         let disputed = self.jobs.contested[source as usize] != 0
             || receivers.iter().any(|&tile| self.jobs.contested[tile as usize] != 0);
         if !disputed {
@@ -378,8 +369,7 @@ impl<'a> Builder<'a> {
                 }
                 match part.last_mut() {
                     Some(last)
-                        if last.transfer == piece.transfer
-                            && last.first_word + last.words == piece.first_word =>
+                        if last.transfer == piece.transfer && last.first_word + last.words == piece.first_word =>
                     {
                         last.words += piece.words;
                     }

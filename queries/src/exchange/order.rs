@@ -32,8 +32,7 @@ pub struct ComponentOrder {
 
 impl ComponentOrder {
     pub(crate) fn of(solution: &Solution) -> Self {
-        let mut order =
-            Self { spans: Vec::new(), ends: Vec::new(), starts: Vec::new(), horizon: solution.horizon };
+        let mut order = Self { spans: Vec::new(), ends: Vec::new(), starts: Vec::new(), horizon: solution.horizon };
         for (spans, start) in solution.chunks() {
             order.spans.extend_from_slice(spans);
             order.ends.push(order.spans.len() as u32);
@@ -90,11 +89,7 @@ pub(crate) struct Task<'a> {
 }
 
 /// The components with their contested banks, and the bounds of the phase.
-pub(crate) fn tasks<'a>(
-    traffic: &Traffic,
-    banks: &dyn Banks,
-    components: &'a [Component],
-) -> (Vec<Task<'a>>, Bounds) {
+pub(crate) fn tasks<'a>(traffic: &Traffic, banks: &dyn Banks, components: &'a [Component]) -> (Vec<Task<'a>>, Bounds) {
     let list: Vec<(Task<'a>, Bounds)> = components
         .par_iter()
         .map(|component| {
@@ -109,12 +104,7 @@ pub(crate) fn tasks<'a>(
 }
 
 impl Task<'_> {
-    pub(crate) fn search<'b>(
-        &'b self,
-        traffic: &'b Traffic,
-        banks: &'b dyn Banks,
-        phase: Bounds,
-    ) -> Search<'b> {
+    pub(crate) fn search<'b>(&'b self, traffic: &'b Traffic, banks: &'b dyn Banks, phase: Bounds) -> Search<'b> {
         // A component that ends before the others must is short enough.
         Search { traffic, banks, component: self.component, contested: &self.contested, bound: phase.best() }
     }

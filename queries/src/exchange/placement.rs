@@ -141,8 +141,10 @@ impl<'a> Placement<'a> {
                 match line.last_set((start as i32 + lag) as u32, job.words) {
                     None => agreed += 1,
                     Some(last) => {
+                        // The window moved: what lies behind it may be taken, so this row is asked again too.
                         start = (line.next_clear(last + 1) as i32 - lag) as u32;
-                        agreed = 1;
+                        agreed = 0;
+                        continue;
                     }
                 }
                 row = if row + 1 == rows { 0 } else { row + 1 };
@@ -171,9 +173,7 @@ impl<'a> Placement<'a> {
         }
         for r in self.jobs.receivers(job) {
             for row in self.bank_rows(r.tile, r.banks) {
-                if let Some(later) =
-                    conflict(&self.reads[row], self.write_lag(r.tau, r.to_memory), job.words)
-                {
+                if let Some(later) = conflict(&self.reads[row], self.write_lag(r.tau, r.to_memory), job.words) {
                     return Some(later);
                 }
             }
@@ -200,10 +200,7 @@ impl<'a> Placement<'a> {
         let s = job.source as usize;
         for &offset in self.jobs.starts(job) {
             let slot = start + offset;
-            if self.sources[s].any(slot, 2)
-                || self.pointers[s].any(slot, 2)
-                || self.pairs[s].any(slot, QUIET + 2)
-            {
+            if self.sources[s].any(slot, 2) || self.pointers[s].any(slot, 2) || self.pairs[s].any(slot, QUIET + 2) {
                 return false;
             }
         }
@@ -215,9 +212,7 @@ impl<'a> Placement<'a> {
             let d = r.tile as usize;
             let x = (start as i32 + r.tau + 1) as u32;
             let p = x + r.to_memory as u32;
-            let own_pointer = |event: u32| {
-                event >= p && pointers.binary_search(&(event - p)).is_ok()
-            };
+            let own_pointer = |event: u32| event >= p && pointers.binary_search(&(event - p)).is_ok();
             let quiet = |event: u32| {
                 let from = event.saturating_sub(QUIET);
                 let length = event - from;
@@ -248,8 +243,7 @@ impl<'a> Placement<'a> {
 
     /// About the words of the longest row and of all rows together, without delays.
     pub(crate) fn row_words(&self) -> (u32, u64) {
-        let mut words: Vec<u32> =
-            self.sources.iter().zip(&self.pointers).map(|(s, p)| s.ones() + p.ones()).collect();
+        let mut words: Vec<u32> = self.sources.iter().zip(&self.pointers).map(|(s, p)| s.ones() + p.ones()).collect();
         for job in &self.jobs.list {
             let starts = self.jobs.starts(job).len() as u32;
             let long = if job.words > 64 * starts { starts } else { 0 };
@@ -263,8 +257,11 @@ impl<'a> Placement<'a> {
         let s = job.source as usize;
         self.steps += 1;
         self.send[s].set(start, job.words);
-        let (guard_reads, guard_writes) =
-            if self.mirrored { ((0, RECEIVE_GUARD), (RECEIVE_GUARD, 0)) } else { ((RECEIVE_GUARD, 0), (0, RECEIVE_GUARD)) };
+        let (guard_reads, guard_writes) = if self.mirrored {
+            ((0, RECEIVE_GUARD), (RECEIVE_GUARD, 0))
+        } else {
+            ((RECEIVE_GUARD, 0), (0, RECEIVE_GUARD))
+        };
         for row in self.bank_rows(job.source, job.banks) {
             let from = (start as i32 + PAD) as u32 - guard_reads.0;
             self.reads[row].set(from, job.words.max(SHORTEST_SEND) + guard_reads.0 + guard_reads.1);

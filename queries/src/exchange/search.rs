@@ -48,9 +48,7 @@ impl Solution {
 
     /// The spans of each job in placement order, with its start.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = (&[Span], u32)> {
-        self.sequence.iter().map(|&job| {
-            (self.jobs.spans(&self.jobs.list[job as usize]), self.starts[job as usize])
-        })
+        self.sequence.iter().map(|&job| (self.jobs.spans(&self.jobs.list[job as usize]), self.starts[job as usize]))
     }
 }
 
@@ -141,8 +139,7 @@ impl Search<'_> {
 
     fn portfolio(&self) -> Vec<(Method, Grain)> {
         let streams = &self.component.streams;
-        let unicast =
-            streams.iter().all(|stream| self.traffic.destinations(stream.transfers[0]).len() == 1);
+        let unicast = streams.iter().all(|stream| self.traffic.destinations(stream.transfers[0]).len() == 1);
         let longest = streams.iter().map(|stream| stream.words).max().unwrap_or(0);
         let total: u64 = streams.iter().map(|stream| u64::from(stream.words)).sum();
         let mean = (total / streams.len().max(1) as u64) as u32;
@@ -193,9 +190,7 @@ impl Search<'_> {
                 let sequence = sequence::tour(&jobs, self.component);
                 Box::new(std::iter::once_with(move || place(jobs, sequence)))
             }
-            Method::List => {
-                Box::new(std::iter::once_with(move || place_while(jobs, sequence::list)))
-            }
+            Method::List => Box::new(std::iter::once_with(move || place_while(jobs, sequence::list))),
             Method::Colouring { orders } => {
                 let orders = sequence::colouring(&jobs, 0..orders);
                 Box::new(orders.into_iter().map(move |sequence| place(jobs.clone(), sequence)))

@@ -84,8 +84,12 @@ pub(crate) fn critical(jobs: &Jobs, bonus: bool) -> Vec<u32> {
     let tiles = jobs.contested.len() as u32;
     let mut done = vec![false; jobs.list.len()];
     let mut order = Vec::with_capacity(jobs.list.len());
-    let mut heap: BinaryHeap<(u32, Reverse<u32>)> =
-        load.iter().enumerate().filter(|(_, load)| **load > 0).map(|(port, &load)| (load, Reverse(port as u32))).collect();
+    let mut heap: BinaryHeap<(u32, Reverse<u32>)> = load
+        .iter()
+        .enumerate()
+        .filter(|(_, load)| **load > 0)
+        .map(|(port, &load)| (load, Reverse(port as u32)))
+        .collect();
     while let Some((key, Reverse(port))) = heap.pop() {
         let now = load[port as usize];
         if now != key {
@@ -103,7 +107,13 @@ pub(crate) fn critical(jobs: &Jobs, bonus: bool) -> Vec<u32> {
                 continue;
             }
             let others = if entry.other == u32::MAX {
-                ports.of_job(entry.job).iter().filter(|&&p| p % tiles != port % tiles).map(|&p| load[p as usize]).max().unwrap_or(0)
+                ports
+                    .of_job(entry.job)
+                    .iter()
+                    .filter(|&&p| p % tiles != port % tiles)
+                    .map(|&p| load[p as usize])
+                    .max()
+                    .unwrap_or(0)
             } else {
                 load[entry.other as usize]
             };
@@ -142,8 +152,7 @@ pub(crate) fn list(jobs: &Jobs, placement: &mut Placement<'_>) -> Vec<u32> {
         let sum: u64 = ports.of_job(job).iter().map(|&p| u64::from(load[p as usize])).sum();
         (Reverse(placement.estimate(&jobs.list[job as usize])), sum, Reverse(job))
     };
-    let mut heap: BinaryHeap<_> =
-        (0..jobs.list.len() as u32).map(|job| key(placement, &load, job)).collect();
+    let mut heap: BinaryHeap<_> = (0..jobs.list.len() as u32).map(|job| key(placement, &load, job)).collect();
     let mut order = Vec::with_capacity(jobs.list.len());
     while let Some(entry) = heap.pop() {
         let Reverse(job) = entry.2;

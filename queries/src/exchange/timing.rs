@@ -73,8 +73,7 @@ pub fn timing(problem: &Problem, order: &Order, clash: &ClashSig, effort: Effort
         .map(|(task, order)| {
             let free = task.contested.iter().all(|&set| set == 0);
             let chunks = order.chunks();
-            let jobs =
-                jobs::recut(&traffic, clash, task.component, &task.contested, chunks);
+            let jobs = jobs::recut(&traffic, clash, task.component, &task.contested, chunks);
             if free && jobs.list.len() == order.starts.len() {
                 let starts = order.starts.iter().copied();
                 return spans(&jobs, (0..jobs.list.len() as u32).zip(starts));

@@ -45,15 +45,11 @@ impl Traffic {
         };
         let mut traffic = Self::default();
         for transfer in &problem.transfers {
-            let source =
-                Endpoint { tile: transfer.source, at: place(transfer.at.buffer, transfer.at.offset) };
+            let source = Endpoint { tile: transfer.source, at: place(transfer.at.buffer, transfer.at.offset) };
             traffic.push(
                 source,
                 transfer.words,
-                transfer
-                    .destinations
-                    .iter()
-                    .map(|d| Endpoint { tile: d.tile, at: place(d.at.buffer, d.at.offset) }),
+                transfer.destinations.iter().map(|d| Endpoint { tile: d.tile, at: place(d.at.buffer, d.at.offset) }),
             );
         }
         traffic

@@ -16,6 +16,10 @@ use crate::lower::gemm::{Life, buffers_of};
 use crate::lower::program::OperandSource;
 use crate::place::allocate::{Request, allocate};
 
+/// A plan set that needs more bytes a tile than this is priced by closed form and never laid out: addresses have 32 bits,
+/// and such a model is off by a factor, not by a buffer.
+pub const HOPELESS: u32 = 1 << 20;
+
 /// Most partial plan sets kept after each operator.
 const WIDTH: usize = 128;
 
@@ -161,16 +165,15 @@ fn price(operators: &[OperatorInput], state: &State) -> Priced {
             .collect(),
         effort: 0,
     };
-    let base = PLACEABLE_BASE + table_elements(state.table_bytes) * ELEMENT;
-    let allocation = allocate(&requests(&set), base);
-    Priced {
-        cycles: state.cycles,
-        exchange_cycles: state.exchange_cycles,
-        table_bytes: state.table_bytes,
-        memory_bytes: (base - BASE) + allocation.data_bytes(base),
-        overflow: !allocation.overflow.is_empty(),
-        set,
+    let (cycles, exchange_cycles, table_bytes) = (state.cycles, state.exchange_cycles, state.table_bytes);
+    let closed_form = state.resident.saturating_add(state.temporary);
+    if closed_form > HOPELESS {
+        return Priced { cycles, exchange_cycles, table_bytes, memory_bytes: closed_form, overflow: true, set };
     }
+    let base = PLACEABLE_BASE + table_elements(table_bytes) * ELEMENT;
+    let allocation = allocate(&requests(&set), base);
+    let memory_bytes = (base - BASE) + allocation.data_bytes(base);
+    Priced { cycles, exchange_cycles, table_bytes, memory_bytes, overflow: !allocation.overflow.is_empty(), set }
 }
 
 /// Whole elements that hold tables of so many bytes, with room for the slots' slack and the fetch guard.

@@ -14,7 +14,7 @@ use crate::digest::{Digest, Keyed};
 use crate::keys::{KernelKey, KernelSet, TileClass};
 
 /// What is wrong with a kernel: a line as the assembler or linker prints it.
-pub type CodeErrors = Vec<String>;
+pub(super) type CodeErrors = Vec<String>;
 
 fn kernel_name(db: &dyn Db, kernel: KernelKey) -> String {
     let mut name = kernel.source(db).to_owned();

@@ -5,10 +5,10 @@ use super::place::placement;
 use super::plan::program;
 use crate::database::Db;
 use crate::digest::Keyed;
+use crate::exchange::Effort;
 use crate::exchange::banks::{self, ClashSig};
 use crate::exchange::order::{self as ordering, Order};
 use crate::exchange::timing::{self as placing, Schedule};
-use crate::exchange::Effort;
 use crate::keys::{ClashKey, PhaseProblem, PlanSetKey, Reservation};
 use crate::lower::ir::Step;
 
@@ -43,12 +43,7 @@ pub fn clash<'db>(
 }
 
 #[salsa::tracked]
-fn clash_query<'db>(
-    db: &'db dyn Db,
-    set: PlanSetKey<'db>,
-    reservation: Reservation,
-    position: u32,
-) -> Keyed<ClashSig> {
+fn clash_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, reservation: Reservation, position: u32) -> Keyed<ClashSig> {
     db.trace().execute(
         node("clash", format!("{} step {position}", set.set(db).digest.short())),
         || {
@@ -57,7 +52,9 @@ fn clash_query<'db>(
             let (operator, step) = program.step(position as usize);
             let Step::Exchange(problem) = step else { unreachable!("a clash belongs to a phase") };
             let number = |buffer| program.resolve(operator, buffer) as usize;
-            Keyed::new(banks::clash(problem, &|b| placed.addresses[number(b)], &|b| program.buffers[number(b)].buffer.bytes))
+            Keyed::new(banks::clash(problem, &|b| placed.addresses[number(b)], &|b| {
+                program.buffers[number(b)].buffer.bytes
+            }))
         },
         |value| value.digest,
     )
@@ -75,12 +72,7 @@ pub fn timing<'db>(
 }
 
 #[salsa::tracked]
-fn timing_query<'db>(
-    db: &'db dyn Db,
-    phase: PhaseProblem<'db>,
-    clash: ClashKey<'db>,
-    effort: u32,
-) -> Keyed<Schedule> {
+fn timing_query<'db>(db: &'db dyn Db, phase: PhaseProblem<'db>, clash: ClashKey<'db>, effort: u32) -> Keyed<Schedule> {
     db.trace().execute(
         node("timing", format!("{} {}", phase_name(db, phase), clash.clash(db).digest.short())),
         || {

@@ -20,6 +20,7 @@
 //! | a kernel source | its `object`, `linked`, `classes`, `tile_program`, `package` | an equal object |
 
 mod code;
+mod dump;
 mod exchange;
 mod model;
 mod package;
@@ -28,6 +29,7 @@ mod plan;
 mod report;
 
 pub use code::{Linked, LinkedImage, linked, object, tile_program};
+pub use dump::{Dump, dump, exchange_problems};
 pub use exchange::{clash, order, timing};
 pub use model::{ParsedModel, ast, content, graph, limits, source_map};
 pub use package::{Classes, classes, package};

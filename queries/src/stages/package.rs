@@ -44,21 +44,16 @@ pub fn classes<'db>(
 }
 
 #[salsa::tracked]
-fn classes_query<'db>(
-    db: &'db dyn Db,
-    set: PlanSetKey<'db>,
-    room: Reservation,
-) -> Result<Keyed<Classes>, Vec<String>> {
+fn classes_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> Result<Keyed<Classes>, Vec<String>> {
     db.trace().execute(
         node("classes", set.set(db).digest.short()),
         || {
             let program = program(db, set);
             let placed = placement(db, set, room);
             let table = rows(db, set, room);
-            let image = linked(db, KernelSet::new(db, kernels_used(program), placed.code)).as_ref().map_err(Clone::clone)?;
-            let symbol = |name: &str| {
-                *image.symbols.get(name).unwrap_or_else(|| panic!("the linker retains {name}"))
-            };
+            let image =
+                linked(db, KernelSet::new(db, kernels_used(program), placed.code)).as_ref().map_err(Clone::clone)?;
+            let symbol = |name: &str| *image.symbols.get(name).unwrap_or_else(|| panic!("the linker retains {name}"));
             let mut actions: Vec<Vec<Action>> = vec![Vec::new(); TILES as usize];
             let mut phases = table.phases.iter();
             for position in 0..program.steps.len() {
@@ -181,7 +176,11 @@ fn assemble<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'db>)
         .map(|&class| {
             let mut segments = vec![ImageSegment { address: LOAD_BASE, bytes: stub.clone() }];
             segments.extend(
-                classes.image.segments.iter().map(|(address, bytes)| ImageSegment { address: *address, bytes: bytes.clone() }),
+                classes
+                    .image
+                    .segments
+                    .iter()
+                    .map(|(address, bytes)| ImageSegment { address: *address, bytes: bytes.clone() }),
             );
             segments.push(ImageSegment { address: placed.code, bytes: codes[class as usize].clone() });
             TileImage { segments }
@@ -205,12 +204,8 @@ fn assemble<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'db>)
         },
     ];
     debug_regions.sort_by_key(|r| r.start);
-    let mut symbols: Vec<Symbol> = classes
-        .image
-        .symbols
-        .iter()
-        .map(|(name, &address)| Symbol { address, name: name.clone() })
-        .collect();
+    let mut symbols: Vec<Symbol> =
+        classes.image.symbols.iter().map(|(name, &address)| Symbol { address, name: name.clone() }).collect();
     symbols.sort();
 
     let resolved = graph(db, scenario);
@@ -349,4 +344,3 @@ fn computation<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'d
     result.outputs = resolved.content.outputs.iter().map(|o| names.ops[o.index()].clone()).collect();
     result
 }
-

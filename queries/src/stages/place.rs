@@ -27,7 +27,7 @@ use crate::lower::program::Program;
 use crate::place::allocate::{Allocation, Request, allocate};
 
 /// Where tile code starts when it fits below the host aperture; the linked image ends before.
-pub const CODE_BASE: u32 = 0x4f000;
+pub(super) const CODE_BASE: u32 = 0x4f000;
 /// Rows start at multiples of this in the table, with the rest as slack: one longer row does not move the others.
 const SLOT: u32 = 64;
 /// How often the reservation may grow.
@@ -68,7 +68,11 @@ fn code_words(program: &Program) -> Vec<u32> {
 
 /// Tiles that send or receive.
 fn participants(problem: &Problem) -> BTreeSet<TileId> {
-    problem.transfers.iter().flat_map(|t| std::iter::once(t.source).chain(t.destinations.iter().map(|d| d.tile))).collect()
+    problem
+        .transfers
+        .iter()
+        .flat_map(|t| std::iter::once(t.source).chain(t.destinations.iter().map(|d| d.tile)))
+        .collect()
 }
 
 /// Table bytes before anything is scheduled: two words a message, three a reception, delays and return.
@@ -270,14 +274,18 @@ fn rows_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> 
     )
 }
 
-/// Rows of a placed phase.
+/// Addresses that fit the address fields of rows.
+const ENCODABLE: u32 = 1 << 20;
+
+/// Rows of a placed phase. The rows of a layout that runs over the end of memory are counted, never emitted: their
+/// addresses wrap.
 fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) -> u32) -> Vec<(TileId, Arc<[u32]>)> {
     let mut messages: Vec<PlacedMessage> = Vec::new();
     let mut last = None;
     for piece in &schedule.pieces {
         let t = &problem.transfers[piece.transfer as usize];
         let offset = 4 * piece.first_word;
-        let at = address(t.at.buffer) + t.at.offset + offset;
+        let at = (address(t.at.buffer) + t.at.offset + offset) % ENCODABLE;
         if last == Some((piece.transfer, piece.message)) {
             let message = messages.last_mut().expect("the piece before belongs to it");
             if message.slot + message.words == piece.slot && message.address + 4 * message.words == at {
@@ -294,7 +302,7 @@ fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) ->
             destinations: t
                 .destinations
                 .iter()
-                .map(|d| (d.tile, address(d.at.buffer) + d.at.offset + offset))
+                .map(|d| (d.tile, (address(d.at.buffer) + d.at.offset + offset) % ENCODABLE))
                 .collect(),
         });
     }
@@ -302,8 +310,8 @@ fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) ->
         .unwrap_or_else(|e| panic!("a schedule keeps the port rules, but {e}"))
         .into_par_iter()
         .map(|(tile, row)| {
-            let words = encode_row(&row)
-                .unwrap_or_else(|e| panic!("a schedule keeps the control rules, but tile {tile}: {e}"));
+            let words =
+                encode_row(&row).unwrap_or_else(|e| panic!("a schedule keeps the control rules, but tile {tile}: {e}"));
             (tile, Arc::from(words))
         })
         .collect()

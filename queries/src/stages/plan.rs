@@ -18,7 +18,7 @@ use crate::plan::layout::Layout;
 use crate::plan::whole::{self, OperatorInput, PlanSet, Priced};
 
 /// The plans of an operator, or why its pins admit none.
-pub type Candidates = Result<Arc<Vec<Candidate>>, String>;
+pub(super) type Candidates = Result<Arc<Vec<Candidate>>, String>;
 
 fn signature_name(db: &dyn Db, signature: OpSig) -> String {
     let s = signature.shape(db);
@@ -82,17 +82,12 @@ fn frontier_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> Frontier {
                         let pins = Pins { grid: pins.grid, steps: pins.steps };
                         let output = graph.outputs.iter().any(|o| o.0 == index);
                         match candidates(db, OpSig::new(db, shape, pins), tiles) {
-                            Ok(found) => operators.push(OperatorInput {
-                                shape,
-                                operands,
-                                output,
-                                candidates: Arc::clone(found),
-                            }),
-                            Err(reason) => objections.push(Objection {
-                                operator: index,
-                                pinned: true,
-                                reason: reason.clone(),
-                            }),
+                            Ok(found) => {
+                                operators.push(OperatorInput { shape, operands, output, candidates: Arc::clone(found) })
+                            }
+                            Err(reason) => {
+                                objections.push(Objection { operator: index, pinned: true, reason: reason.clone() })
+                            }
                         }
                     }
                 }
@@ -129,7 +124,8 @@ fn operands(graph: &Content) -> Vec<Result<Operands, Objection>> {
                         }
                         Some((loader, 0)) if position == 0 => (OperandKind::Result, OperandSource::Loaded(loader)),
                         Some(_) => {
-                            let reason = "an input that is the right operand of one gemm and an operand of another".into();
+                            let reason =
+                                "an input that is the right operand of one gemm and an operand of another".into();
                             return Err(Objection { operator: index, pinned: false, reason });
                         }
                     },
@@ -148,7 +144,8 @@ fn limits_name(db: &dyn Db, limits: LimitsKey) -> String {
     format!("tile memory {}, exchange table {}", l.tile_memory_bytes, l.exchange_table_bytes)
 }
 
-/// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all.
+/// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all, or none
+/// that comes near the chip's memory.
 pub fn choice<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Keyed<PlanSet> {
     db.trace().edge(node("choice", limits_name(db, limits)));
     choice_query(db, scenario, limits)
@@ -162,11 +159,10 @@ fn choice_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey
             let plans = &frontier(db, scenario).plans;
             let l = limits.limits(db);
             let effort = content(db, scenario).target.effort;
-            let mut set = if plans.is_empty() {
-                PlanSet::default()
-            } else {
-                whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()).set.clone()
-            };
+            let best = (!plans.is_empty())
+                .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
+                .filter(|best| best.memory_bytes <= whole::HOPELESS);
+            let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
             set.effort = match effort {
                 graph::Effort::Fast => Effort::FAST.0,
                 graph::Effort::Normal => Effort::NORMAL.0,

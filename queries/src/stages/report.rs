@@ -4,10 +4,10 @@ use ipuc_device::memory::{BASE, INTERLEAVED_BASE, SIZE, TILES, TileId};
 use ipuc_device::package::{OperatorRecord, PhaseRecord, Totals};
 
 use super::model::{ast, graph};
+use super::node;
 use super::package::classes;
 use super::place::{placement, reservation, rows};
 use super::plan::{choice, frontier, program};
-use super::node;
 use crate::database::Db;
 use crate::diagnostics::codes;
 use crate::diagnostics::{Level, Part, Problem};
@@ -16,6 +16,7 @@ use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::{MemoryClass, Step};
 use crate::model::Edit;
 use crate::model::graph::{Names, OpId};
+use crate::plan::whole::HOPELESS;
 
 /// Cycles between a tile's entry into a phase's barrier and event 0 of its row, and from the row's end to the next
 /// step: the barrier, two register writes, call and return (measured by the simulator's tests).
@@ -48,9 +49,11 @@ pub fn usage<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> &'db Usage {
 
 #[salsa::tracked]
 fn usage_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
-    db.trace().execute(node("usage", set.set(db).digest.short()), || measure(db, set), |value| {
-        Digest::of(&format!("{value:?}"))
-    })
+    db.trace().execute(
+        node("usage", set.set(db).digest.short()),
+        || measure(db, set),
+        |value| Digest::of(&format!("{value:?}")),
+    )
 }
 
 fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
@@ -62,7 +65,11 @@ fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
         .set(db)
         .operators
         .iter()
-        .map(|planned| OperatorRecord { op: "gemm".into(), plan: planned.plan.to_string(), ..OperatorRecord::default() })
+        .map(|planned| OperatorRecord {
+            op: "gemm".into(),
+            plan: planned.plan.to_string(),
+            ..OperatorRecord::default()
+        })
         .collect();
     let mut phases = Vec::new();
     let mut totals = Totals::default();
@@ -197,6 +204,18 @@ fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsK
                     Problem::new(codes::NOT_SUPPORTED, "not supported yet").entity(path, objection.reason.clone())
                 });
             }
+            let plans = &frontier(db, scenario).plans;
+            if let Some(smallest) = plans.iter().map(|p| p.memory_bytes).min().filter(|&m| m > HOPELESS) {
+                let limit = limits.limits(db).tile_memory_bytes;
+                let message = format!("tile memory exceeded: {smallest} bytes, limit {limit} bytes");
+                found.push(
+                    Problem::new(codes::TILE_MEMORY, message)
+                        .at("target.tiles", Part::Value, "too few tiles by a factor")
+                        .datum("needed_bytes", i64::from(smallest))
+                        .datum("limit_bytes", i64::from(limit))
+                        .note("even the plan that needs the least memory, loaded operands and temporaries together"),
+                );
+            }
             let chosen = choice(db, scenario, limits);
             if found.is_empty() && !chosen.operators.is_empty() {
                 let set = PlanSetKey::new(db, chosen.clone());
@@ -260,11 +279,13 @@ fn budgets<'db>(
             problem = problem.note(format!("{}: {role}, {bytes} bytes, alive at the peak", name(operator)));
             if shown.insert(operator) {
                 let all = usage.operators[operator as usize].tile_bytes;
-                problem = problem.entity(format!("ops.{}", name(operator)), format!("{all} bytes of buffers on a tile"));
+                problem =
+                    problem.entity(format!("ops.{}", name(operator)), format!("{all} bytes of buffers on a tile"));
             }
         }
         if !usage.overflow.is_empty() {
-            problem = problem.note("every plan of the search is too large for a tile; this is the smallest".to_string());
+            problem =
+                problem.note("every plan of the search is too large for a tile; this is the smallest".to_string());
         }
         let more = Edit::set("target.tiles", i64::from(TILES));
         found.push(problem.suggest("use more tiles", vec![more]));
@@ -290,4 +311,3 @@ fn budgets<'db>(
         }
     }
 }
-
