@@ -13,6 +13,10 @@ use crate::sim::{self, Machine, MachineConfig, Region};
 /// F16 multiply-adds that one tile's AMP can do in a cycle (`planning.md` 5.1).
 const F16_MACS_PER_CYCLE: u64 = 64;
 
+/// A run is stopped after so many times the cycles that the compiler expects, and so many more: a program that does not end
+/// must not spin for minutes.
+const CYCLE_LIMIT: (u64, u64) = (8, 1_000_000);
+
 /// The instruction-level simulator behind the [`Device`] trait.
 pub struct SimDevice {
     options: DeviceOptions,
@@ -37,7 +41,10 @@ impl SimDevice {
             ..MachineConfig::default()
         };
         config.threads = self.options.threads;
-        if let Some(limit) = self.options.cycle_limit {
+        // A program made by hand expects nothing: the machine's own limit holds.
+        let expected = manifest.totals.estimated_cycles;
+        let derived = (expected > 0).then(|| expected.saturating_mul(CYCLE_LIMIT.0).saturating_add(CYCLE_LIMIT.1));
+        if let Some(limit) = self.options.cycle_limit.or(derived) {
             config.cycle_limit = limit;
         }
         config
