@@ -1,7 +1,7 @@
 //! The architecture invariants of CONTRIBUTING.md, read off manifests and sources.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

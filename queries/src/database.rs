@@ -116,3 +116,36 @@ pub fn warm(db: &Compiler, threads: usize, count: usize, job: impl Fn(&Compiler,
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Frozen;
+
+    impl Clock for Frozen {
+        fn now(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn jobs_run_at_the_same_time_and_leave_no_handle() {
+        let mut db = Compiler::new(Arc::new(Frozen));
+        let source = db.set_source("model.json", "{}");
+        let together = Barrier::new(2);
+        let ran = AtomicUsize::new(0);
+        // Each job waits for another one: one thread alone would wait for ever.
+        warm(&db, 2, 4, |handle, _| {
+            together.wait();
+            ran.fetch_add(source.text(handle).len(), Ordering::Relaxed);
+        });
+        assert_eq!(ran.into_inner(), 8);
+        // A write waits until all other handles are gone.
+        db.set_source("model.json", "[]");
+        assert_eq!(&**source.text(&db), "[]");
+    }
+}

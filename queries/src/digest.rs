@@ -21,9 +21,14 @@ impl Digest {
         hasher.digest()
     }
 
+    /// All hexadecimal digits.
+    pub fn hex(&self) -> String {
+        blake3::Hash::from(self.0).to_hex().to_string()
+    }
+
     /// The first eight hexadecimal digits, for display.
     pub fn short(&self) -> String {
-        self.0[..4].iter().map(|b| format!("{b:02x}")).collect()
+        blake3::Hash::from(self.0).to_hex()[..8].to_owned()
     }
 }
 

@@ -11,6 +11,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub trait Clock: Send + Sync {
 struct Record {
     callees: BTreeSet<Node>,
     digest: Option<Digest>,
+    /// The last build in which the body ran.
     build: u64,
     cut_off: bool,
     elapsed: Duration,
@@ -55,8 +57,30 @@ pub struct BuildTrace {
 }
 
 thread_local! {
-    /// Queries whose bodies run on this thread, outermost first.
-    static RUNNING: RefCell<Vec<Node>> = const { RefCell::new(Vec::new()) };
+    /// What each query asked for whose body runs on this thread, outermost first. It becomes the query's edges when the
+    /// body ends: salsa keeps the memo of a body that unwinds, and with it stay the edges of that memo.
+    static RUNNING: RefCell<Vec<BTreeSet<Node>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The entry of a body in [`RUNNING`]; removed when the body unwinds, too.
+struct Frame;
+
+impl Frame {
+    fn push() -> Self {
+        RUNNING.with_borrow_mut(|stack| stack.push(BTreeSet::new()));
+        Self
+    }
+
+    fn pop(self) -> BTreeSet<Node> {
+        std::mem::forget(self);
+        RUNNING.with_borrow_mut(Vec::pop).expect("pushed by `push`")
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(Vec::pop);
+    }
 }
 
 impl BuildTrace {
@@ -78,40 +102,38 @@ impl BuildTrace {
         });
     }
 
-    /// Records that the running query (or the driver) asks for `node`.
+    /// Records that the running query asks for `node`, or the driver, on whichever of its threads.
     pub fn edge(&self, node: Node) {
-        let caller = RUNNING.with_borrow(|stack| stack.last().cloned());
-        self.with(|s| match caller {
-            Some(caller) => {
-                s.records.entry(caller).or_default().callees.insert(node);
+        let asked_by_driver = RUNNING.with_borrow_mut(|stack| match stack.last_mut() {
+            Some(callees) => {
+                callees.insert(node);
+                None
             }
-            None => {
-                s.roots.insert(node);
-            }
+            None => Some(node),
         });
+        if let Some(root) = asked_by_driver {
+            self.with(|s| s.roots.insert(root));
+        }
+    }
+
+    /// Runs the body of `node`, whose result tells its content by its hash.
+    pub fn execute<T: Hash>(&self, node: Node, body: impl FnOnce() -> T) -> T {
+        self.execute_as(node, body, |value| Digest::of(value))
     }
 
     /// Runs the body of `node`; `digest` tells its result's content.
-    pub fn execute<T>(&self, node: Node, body: impl FnOnce() -> T, digest: impl FnOnce(&T) -> Digest) -> T {
-        /// Takes the node off the stack when the body unwinds, too.
-        struct Frame;
-        impl Drop for Frame {
-            fn drop(&mut self) {
-                RUNNING.with_borrow_mut(Vec::pop);
-            }
-        }
-        self.with(|s| s.records.entry(node.clone()).or_default().callees.clear());
+    pub fn execute_as<T>(&self, node: Node, body: impl FnOnce() -> T, digest: impl FnOnce(&T) -> Digest) -> T {
         let start = self.clock.now();
-        RUNNING.with_borrow_mut(|stack| stack.push(node.clone()));
-        let frame = Frame;
+        let frame = Frame::push();
         let span = tracing::debug_span!("query", query = node.query, key = %node.key);
         let value = span.in_scope(body);
-        drop(frame);
+        let callees = frame.pop();
         let elapsed = self.clock.now().saturating_sub(start);
         let digest = digest(&value);
         self.with(|s| {
             let build = s.build;
             let record = s.records.entry(node).or_default();
+            record.callees = callees;
             record.cut_off = record.digest == Some(digest);
             record.digest = Some(digest);
             record.build = build;
@@ -133,7 +155,7 @@ impl BuildTrace {
             }
             let mut summary = Summary::default();
             for (node, record) in &s.records {
-                if record.build == s.build && record.digest.is_some() {
+                if record.build == s.build {
                     summary.executed.push(Executed {
                         node: node.clone(),
                         cut_off: record.cut_off,
@@ -208,17 +230,13 @@ mod tests {
         let run = |value: u8, inner: bool| {
             trace.begin();
             trace.edge(node("top"));
-            trace.execute(
-                node("top"),
-                || {
-                    trace.edge(node("leaf"));
-                    if inner {
-                        trace.execute(node("leaf"), || 1u8, |v| Digest::of(v));
-                    }
-                    value
-                },
-                |v| Digest::of(v),
-            );
+            trace.execute(node("top"), || {
+                trace.edge(node("leaf"));
+                if inner {
+                    trace.execute(node("leaf"), || 1u8);
+                }
+                value
+            });
             trace.summary()
         };
         let first = run(1, true);
@@ -228,5 +246,21 @@ mod tests {
         assert!(second.executed[0].cut_off);
         assert_eq!(second.reused, [node("leaf")]);
         assert!(!run(2, false).executed[0].cut_off);
+    }
+
+    #[test]
+    fn a_body_that_unwinds_leaves_its_record() {
+        let trace = BuildTrace::new(Arc::new(Frozen));
+        trace.execute(node("top"), || trace.edge(node("leaf")));
+        trace.execute(node("leaf"), || ());
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            trace.execute(node("top"), || std::panic::resume_unwind(Box::new(())));
+        }));
+        assert!(unwound.is_err());
+        // The driver asks again after the edit was taken back: both memos hold.
+        trace.begin();
+        trace.edge(node("top"));
+        assert_eq!(trace.summary().reused, [node("leaf"), node("top")]);
+        assert!(trace.summary().executed.is_empty());
     }
 }

@@ -20,8 +20,11 @@ use proptest::prelude::*;
 
 type Row = (TileId, Arc<[u32]>);
 
+/// Source tile, address, words, and the destinations with their addresses.
+type Asked = (TileId, u32, u32, Vec<(TileId, u32)>);
+
 /// Violations that the validator finds in rows; the horizon that it derives.
-fn validated(rows: &[Row], row_address: u32, asked: &[(TileId, u32, u32, Vec<(TileId, u32)>)]) -> (Vec<String>, u32) {
+fn validated(rows: &[Row], row_address: u32, asked: &[Asked]) -> (Vec<String>, u32) {
     let tiles: Vec<TileInput> = rows
         .iter()
         .map(|(tile, words)| TileInput { tile: *tile, row_address, words, registers: EntryRegisters::default() })

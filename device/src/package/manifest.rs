@@ -47,7 +47,7 @@ pub struct DebugRegion {
 }
 
 /// One exchange phase, as reports describe it; cycles, words and bytes as the report contract defines them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PhaseRecord {
     /// Display number in execution order.
     pub phase: u32,
@@ -78,7 +78,7 @@ pub struct PhaseRecord {
 }
 
 /// One operator, as reports describe it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OperatorRecord {
     /// Its name.
     pub name: String,
@@ -97,7 +97,7 @@ pub struct OperatorRecord {
 }
 
 /// Totals of the program, as the compiler knows and predicts them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Totals {
     /// Encoded rows on the worst tile.
     pub exchange_table_bytes: u64,

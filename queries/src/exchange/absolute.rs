@@ -94,7 +94,7 @@ impl AbsoluteProblem {
                 return Err(format!("{what} tile {tile} of {}", self.tiles));
             }
             let end = u64::from(at) + 4 * u64::from(transfer.words);
-            if at % 4 != 0 {
+            if !at.is_multiple_of(4) {
                 return Err(format!("{what} address {at} is not a multiple of 4"));
             }
             if at < memory::BASE || end > u64::from(memory::END) {

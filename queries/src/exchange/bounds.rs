@@ -84,7 +84,7 @@ pub(crate) fn bounds(traffic: &Traffic, banks: &dyn Banks, component: &Component
             if left == 0 {
                 return;
             }
-            let single = left.count_ones() == 1 && banks.change(at) >= at + 4 * u64::from(words);
+            let single = left.is_power_of_two() && banks.change(at) >= at + 4 * u64::from(words);
             if single {
                 clash[tile][(set & (left - 1)).count_ones() as usize] += words;
                 return;

@@ -118,7 +118,7 @@ impl Search<'_> {
                 // Right- and left-justify while it helps.
                 while !self.good(candidate.horizon) && left > 0 {
                     left -= 2 * count;
-                    let next = self.justify(&candidate);
+                    let next = Self::justify(&candidate);
                     let gain = candidate.horizon.saturating_sub(next.horizon);
                     let enough = gain * 200 >= candidate.horizon;
                     if next.rank() < candidate.rank() {
@@ -199,7 +199,7 @@ impl Search<'_> {
     }
 
     /// One forward-backward round.
-    fn justify(&self, solution: &Solution) -> Solution {
+    fn justify(solution: &Solution) -> Solution {
         let jobs = &solution.jobs;
         let mut order = solution.sequence.clone();
         let end = |job: u32, starts: &[u32]| starts[job as usize] + jobs.list[job as usize].words;

@@ -174,6 +174,7 @@ pub(crate) fn list(jobs: &Jobs, placement: &mut Placement<'_>) -> Vec<u32> {
 /// Edge colouring of the jobs between senders and receivers (König, alternating paths); the colour is the wave. Only for
 /// jobs with one receiver. `seed` 0 keeps the waves in order, others shuffle them.
 pub(crate) fn colouring(jobs: &Jobs, seeds: std::ops::Range<u64>) -> Vec<Vec<u32>> {
+    const FREE: u32 = u32::MAX;
     let tiles = jobs.contested.len();
     let ends = |job: u32| {
         let job = &jobs.list[job as usize];
@@ -186,7 +187,6 @@ pub(crate) fn colouring(jobs: &Jobs, seeds: std::ops::Range<u64>) -> Vec<Vec<u32
         }
     }
     let colours = degree.iter().copied().max().unwrap_or(0);
-    const FREE: u32 = u32::MAX;
     let mut table = vec![FREE; 2 * tiles * colours];
     let mut colour_of = vec![0usize; jobs.list.len()];
     let mut hint = vec![0usize; 2 * tiles];

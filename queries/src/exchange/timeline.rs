@@ -134,7 +134,7 @@ mod tests {
                 prop_assert_eq!(line.last_set(start, length), window.iter().rposition(|b| *b).map(|p| start + p as u32));
                 prop_assert_eq!(line.any(start, length), window.contains(&true));
                 prop_assert_eq!(line.get(start), plain[start as usize]);
-                let clear = (start as usize..).find(|&p| !plain[p]).unwrap();
+                let clear = (start as usize..plain.len()).find(|&p| !plain[p]).unwrap();
                 prop_assert_eq!(line.next_clear(start) as usize, clear);
                 let short = length.min(64);
                 let ones = plain[start as usize..(start + short) as usize].iter().filter(|b| **b).count();

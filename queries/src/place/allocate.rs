@@ -151,7 +151,7 @@ pub fn verify(requests: &[Request], allocation: &Allocation, base: u32) -> Vec<S
     for (i, a) in requests.iter().enumerate().filter(|(_, r)| r.bytes > 0) {
         let at = allocation.addresses[i];
         let over = allocation.overflow.contains(&(i as u32));
-        if at % ALIGNMENT != 0 {
+        if !at.is_multiple_of(ALIGNMENT) {
             violations.push(format!("buffer {i} at {at:#x} is not aligned"));
         }
         if !over && (at < base || at + a.bytes > LOADABLE_END) {

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use ipuc_device::isa::{Context, decode, print};
 use ipuc_device::memory::TileId;
 
-use super::exchange::{clash, timing};
+use super::exchange::schedule;
 use super::model::graph;
 use super::package::classes;
 use super::place::{placement, reservation, rows};
-use super::plan::{choice, effort_of, frontier, program};
+use super::plan::{choice, frontier, program};
 use crate::database::Db;
 use crate::exchange::absolute::{AbsoluteProblem, AbsoluteTransfer};
-use crate::keys::{ClashKey, LimitsKey, PhaseProblem, PlanSetKey, Scenario};
+use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::{Argument, BufferRef, Step};
 use crate::lower::program::Program;
 use crate::model::Graph;
@@ -157,8 +157,7 @@ fn schedules<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> String {
     let mut text = String::new();
     for phase in &rows(db, set, room).phases {
         let (_, Step::Exchange(problem)) = program.step(phase.position as usize) else { unreachable!("a phase") };
-        let clash = ClashKey::new(db, clash(db, set, room, phase.position).clone());
-        let schedule = timing(db, PhaseProblem::new(db, problem.clone()), clash, effort_of(db, set));
+        let schedule = schedule(db, set, room, phase.position);
         let _ = writeln!(
             text,
             "step {}: horizon {}, endpoint bound {}, fill and drain bound {}, bank bound {}",

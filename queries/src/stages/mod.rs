@@ -14,15 +14,21 @@
 //! | edit | what runs | where it is cut off |
 //! |---|---|---|
 //! | white space, key order, description | `ast`, `graph` | `graph` gives an equal result |
-//! | a limit | `ast`, `graph`, `limits`, `choice`, `problems` | `choice` gives an equal plan set |
-//! | a name | `ast`, `graph`, `content`, `package`, `problems` | `content` |
-//! | the shape of an operator | its `candidates`, `op_work`, phases | operators and phases before it are re-used |
-//! | a kernel source | its `object`, `linked`, `classes`, `tile_program`, `package` | an equal object |
+//! | a limit | `ast`, `graph`, `limits`, `choice`, `problems` | `graph`; `choice` gives a plan set that is known |
+//! | a name, data of a tensor | `ast`, `graph`, `content`, `package`, `problems` | `content` |
+//! | the shape of an operator | its `candidates` and `op_work`, the plan set's stages, `order` and `timing` of its phases | the other operators' work, and phases whose problem and bank clashes are equal |
+//! | a comment in a kernel source | its `object` | an equal object |
+//! | code of a kernel source | its `object`, `linked`, `classes`, `package`, and `tile_program` where an entry moved | the other objects; errors apart from the image, so not `problems` |
+//!
+//! `queries/tests/incremental.rs` asserts this table.
+
+use std::cmp::Reverse;
 
 mod code;
 mod dump;
 mod exchange;
 mod model;
+mod names;
 mod package;
 mod place;
 mod plan;
@@ -37,39 +43,31 @@ pub use place::{Placement, RowTable, kernels_used, placement, provisional, reser
 pub use plan::{candidates, choice, frontier, op_work, program};
 pub use report::{Usage, named_operators, named_phases, problems, usage};
 
+use self::exchange::schedule;
+use self::place::first_guess;
 use crate::database::{Compiler, warm as warm_keys};
-use crate::keys::{ClashKey, LimitsKey, PhaseProblem, PlanSetKey, Scenario};
+use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::Step;
-use crate::trace::Node;
 
-pub(crate) fn node(query: &'static str, key: impl Into<String>) -> Node {
-    Node { query, key: key.into().into() }
-}
-
-/// Computes the expensive memos of a plan set on up to `threads` threads; [`package()`] then finds them.
+/// Schedules the phases of a plan set on up to `threads` threads; [`rows`] then finds them.
+///
+/// The threads have ended, and dropped their handles, when this returns: a write that follows waits for none of them.
 pub fn warm<'db>(db: &'db Compiler, scenario: Scenario<'db>, limits: LimitsKey<'db>, threads: usize) {
-    let set = choice(db, scenario, limits).clone();
+    let set = choice(db, scenario, limits);
     let key = PlanSetKey::new(db, set.clone());
-    let phases = program(db, key).phases().count();
-    warm_keys(db, threads, phases, |db, i| {
+    let program = program(db, key);
+    let room = first_guess(db, key);
+    placement(db, key, room);
+    let transfers = |position: usize| match program.step(position) {
+        (_, Step::Exchange(problem)) => problem.transfers.len(),
+        (_, Step::Compute(_)) => unreachable!("a phase is an exchange"),
+    };
+    let mut phases: Vec<usize> = program.phases().collect();
+    // Largest first: none of them is begun last, with the other threads idle.
+    phases.sort_by_key(|&position| Reverse(transfers(position)));
+    warm_keys(db, threads, phases.len(), |db, i| {
+        // The handle of this thread has its own references.
         let key = PlanSetKey::new(db, set.clone());
-        let program = program(db, key);
-        let position = program.phases().nth(i).expect("counted");
-        if let (_, Step::Exchange(problem)) = program.step(position) {
-            order(db, PhaseProblem::new(db, problem.clone()), effort_of(db, key));
-        }
-    });
-    let first = reservation_guess(db, key);
-    warm_keys(db, threads, phases, |db, i| {
-        let key = PlanSetKey::new(db, set.clone());
-        let program = program(db, key);
-        let position = program.phases().nth(i).expect("counted");
-        if let (_, Step::Exchange(problem)) = program.step(position) {
-            let clash = ClashKey::new(db, clash(db, key, first, position as u32).clone());
-            timing(db, PhaseProblem::new(db, problem.clone()), clash, effort_of(db, key));
-        }
+        schedule(db, key, room, phases[i] as u32);
     });
 }
-
-use place::first_guess as reservation_guess;
-use plan::effort_of;

@@ -1,6 +1,6 @@
 //! Stage `model`: text to tree, graph and limits.
 
-use super::node;
+use super::names::{self, node};
 use crate::database::Db;
 use crate::diagnostics::Problem;
 use crate::digest::{Digest, Keyed};
@@ -16,10 +16,6 @@ pub struct ParsedModel<'db> {
     #[tracked]
     #[returns(ref)]
     pub tree: Ast,
-    /// The limits that the text states, without spans.
-    #[tracked]
-    #[returns(ref)]
-    pub limits: Limits,
     /// Problems of the syntax.
     #[tracked]
     #[returns(ref)]
@@ -35,15 +31,8 @@ pub fn ast(db: &dyn Db, source: SourceFile) -> ParsedModel<'_> {
 #[salsa::tracked(returns(copy))]
 fn ast_query(db: &dyn Db, source: SourceFile) -> ParsedModel<'_> {
     let text = source.text(db);
-    db.trace().execute(
-        node("ast", source.path(db)),
-        || {
-            let (tree, syntax) = parse(text);
-            let limits = resolve(&tree, &[]).limits;
-            ParsedModel::new(db, tree, limits, syntax)
-        },
-        |_| Digest::of(&**text),
-    )
+    let (tree, syntax) = db.trace().execute_as(node("ast", source.path(db)), || parse(text), |_| Digest::of(&**text));
+    ParsedModel::new(db, tree, syntax)
 }
 
 /// Where everything stands in the text: for diagnostics only.
@@ -64,71 +53,64 @@ pub struct ResolvedModel {
     pub problems: Vec<Problem>,
 }
 
-fn scenario_name(db: &dyn Db, scenario: Scenario) -> String {
-    let mut name = scenario.source(db).path(db).to_owned();
-    for edit in scenario.edits(db) {
-        name.push_str(&format!(" {}={}", edit.path, edit.value));
-    }
-    name
+/// What resolving gives, field by field: limits are apart, so that one of them leaves the model as it is.
+#[salsa::tracked(debug)]
+struct ResolvedScenario<'db> {
+    #[tracked]
+    #[returns(ref)]
+    model: ResolvedModel,
+    #[tracked]
+    #[returns(ref)]
+    limits: Limits,
 }
 
 /// The graph of a scenario.
 pub fn graph<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> &'db ResolvedModel {
-    db.trace().edge(node("graph", scenario_name(db, scenario)));
+    resolved(db, scenario).model(db)
+}
+
+fn resolved<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> ResolvedScenario<'db> {
+    db.trace().edge(node("graph", names::scenario(db, scenario)));
     graph_query(db, scenario)
 }
 
-#[salsa::tracked]
-fn graph_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> ResolvedModel {
-    db.trace().execute(
-        node("graph", scenario_name(db, scenario)),
+#[salsa::tracked(returns(copy))]
+fn graph_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> ResolvedScenario<'db> {
+    let (model, limits) = db.trace().execute_as(
+        node("graph", names::scenario(db, scenario)),
         || {
-            let parsed = ast(db, scenario.source(db));
-            let resolved = resolve(parsed.tree(db), scenario.edits(db));
-            ResolvedModel {
+            let resolved = resolve(ast(db, scenario.source(db)).tree(db), scenario.edits(db));
+            let model = ResolvedModel {
                 content: Keyed::new(resolved.graph.content),
                 names: resolved.graph.names,
                 data: resolved.graph.data,
                 problems: resolved.problems,
-            }
+            };
+            (model, resolved.limits)
         },
-        |value| Digest::of(value),
-    )
+        |(model, _)| Digest::of(model),
+    );
+    ResolvedScenario::new(db, model, limits)
 }
 
 /// The part of the graph that decides plans: names and data stop here.
 pub fn content<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> &'db Keyed<Content> {
-    db.trace().edge(node("content", scenario_name(db, scenario)));
+    db.trace().edge(node("content", names::scenario(db, scenario)));
     content_query(db, scenario)
 }
 
 #[salsa::tracked]
 fn content_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> Keyed<Content> {
-    db.trace().execute(
-        node("content", scenario_name(db, scenario)),
-        || graph(db, scenario).content.clone(),
-        |value| value.digest,
-    )
+    db.trace().execute(node("content", names::scenario(db, scenario)), || graph(db, scenario).content.clone())
 }
 
 /// The limits that a scenario states.
 pub fn limits<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> &'db Limits {
-    db.trace().edge(node("limits", scenario_name(db, scenario)));
+    db.trace().edge(node("limits", names::scenario(db, scenario)));
     limits_query(db, scenario)
 }
 
 #[salsa::tracked]
 fn limits_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> Limits {
-    db.trace().execute(
-        node("limits", scenario_name(db, scenario)),
-        || {
-            let parsed = ast(db, scenario.source(db));
-            if scenario.edits(db).is_empty() {
-                parsed.limits(db).clone()
-            } else {
-                resolve(parsed.tree(db), scenario.edits(db)).limits
-            }
-        },
-        |value| Digest::of(value),
-    )
+    db.trace().execute(node("limits", names::scenario(db, scenario)), || resolved(db, scenario).limits(db).clone())
 }

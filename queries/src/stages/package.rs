@@ -1,22 +1,23 @@
 //! Stage `emit`: tile classes and the package.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use ipuc_device::kernels;
 use ipuc_device::memory::{ELEMENT, LINK_BASE, LOAD_BASE, TILES};
 use ipuc_device::package::{self as pack, Binding, DebugRegion, ImageSegment, Manifest, Package, Symbol, TileImage};
 
-use super::code::{LinkedImage, linked, tile_program};
+use super::code::{LinkedImage, kernel_set, linked, tile_program};
 use super::model::graph;
-use super::node;
-use super::place::{kernels_used, placement, reservation, rows};
+use super::names::{self, node};
+use super::place::{placement, reservation, rows};
 use super::plan::program;
 use super::report::{named_operators, named_phases, usage};
 use crate::database::Db;
 use crate::digest::{Digest, Keyed};
 use crate::emit::tile_program::{Action, TileProgram};
-use crate::keys::{KernelSet, PlanSetKey, Reservation, Scenario, TileClass};
+use crate::keys::{PlanSetKey, Reservation, Scenario, TileClass};
 use crate::lower::ir::{Argument, BufferRef, Step};
 use crate::lower::program::OperandSource;
 use crate::model::graph::{self as model, DataSource, Distribution, Operand, Role};
@@ -39,81 +40,77 @@ pub fn classes<'db>(
     set: PlanSetKey<'db>,
     room: Reservation,
 ) -> &'db Result<Keyed<Classes>, Vec<String>> {
-    db.trace().edge(node("classes", set.set(db).digest.short()));
+    db.trace().edge(node("classes", names::placed(db, set, room)));
     classes_query(db, set, room)
 }
 
 #[salsa::tracked]
 fn classes_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> Result<Keyed<Classes>, Vec<String>> {
-    db.trace().execute(
-        node("classes", set.set(db).digest.short()),
-        || {
-            let program = program(db, set);
-            let placed = placement(db, set, room);
-            let table = rows(db, set, room);
-            let image =
-                linked(db, KernelSet::new(db, kernels_used(program), placed.code)).as_ref().map_err(Clone::clone)?;
-            let symbol = |name: &str| *image.symbols.get(name).unwrap_or_else(|| panic!("the linker retains {name}"));
-            let mut actions: Vec<Vec<Action>> = vec![Vec::new(); TILES as usize];
-            let mut phases = table.phases.iter();
-            for position in 0..program.steps.len() {
-                let (operator, step) = program.step(position);
-                match step {
-                    Step::Exchange(_) => {
-                        let phase = phases.next().expect("one entry a phase");
-                        let mut rows = phase.rows.iter().peekable();
-                        for (tile, actions) in actions.iter_mut().enumerate() {
-                            let takes_part = rows.next_if(|(t, _)| t.index() == tile).is_some();
-                            actions.push(if takes_part {
-                                Action::Exchange(placed.table + phase.slot)
-                            } else {
-                                Action::Abstain
-                            });
-                        }
+    db.trace().execute(node("classes", names::placed(db, set, room)), || {
+        let program = program(db, set);
+        let placed = placement(db, set, room);
+        let table = rows(db, set, room);
+        let linked = linked(db, kernel_set(db, set, room));
+        let Some(image) = linked.image(db) else { return Err(linked.errors(db).clone()) };
+        let symbol = |name: &str| *image.symbols.get(name).unwrap_or_else(|| panic!("the linker retains {name}"));
+        let mut actions: Vec<Vec<Action>> = vec![Vec::new(); TILES as usize];
+        let mut phases = table.phases.iter();
+        for position in 0..program.steps.len() {
+            let (operator, step) = program.step(position);
+            match step {
+                Step::Exchange(_) => {
+                    let phase = phases.next().expect("one entry a phase");
+                    let mut rows = phase.rows.iter().peekable();
+                    for (tile, actions) in actions.iter_mut().enumerate() {
+                        let takes_part = rows.next_if(|(t, _)| t.index() == tile).is_some();
+                        actions.push(if takes_part {
+                            Action::Exchange(placed.table + phase.slot)
+                        } else {
+                            Action::Abstain
+                        });
                     }
-                    Step::Compute(groups) => {
-                        for group in groups {
-                            let calls: Vec<Action> = group
-                                .calls
-                                .iter()
-                                .map(|call| Action::Call {
-                                    target: symbol(call.kernel.entry),
-                                    arguments: call
-                                        .arguments
-                                        .iter()
-                                        .map(|a| match *a {
-                                            Argument::Value(value) => value,
-                                            Argument::Address(buffer, offset) => {
-                                                placed.addresses[program.resolve(operator, buffer) as usize] + offset
-                                            }
-                                        })
-                                        .collect(),
-                                })
-                                .collect();
-                            for tile in &group.tiles {
-                                actions[tile.index()].extend_from_slice(&calls);
-                            }
+                }
+                Step::Compute(groups) => {
+                    for group in groups {
+                        let calls: Vec<Action> = group
+                            .calls
+                            .iter()
+                            .map(|call| Action::Call {
+                                target: symbol(call.kernel.entry),
+                                arguments: call
+                                    .arguments
+                                    .iter()
+                                    .map(|a| match *a {
+                                        Argument::Value(value) => value,
+                                        Argument::Address(buffer, offset) => {
+                                            placed.addresses[program.resolve(operator, buffer) as usize] + offset
+                                        }
+                                    })
+                                    .collect(),
+                            })
+                            .collect();
+                        for tile in &group.tiles {
+                            actions[tile.index()].extend_from_slice(&calls);
                         }
                     }
                 }
             }
-            let complete = symbol(kernels::COMPLETE);
-            let mut known: BTreeMap<Digest, u16> = BTreeMap::new();
-            let mut programs = Vec::new();
-            let of_tile = actions
-                .into_iter()
-                .map(|actions| {
-                    let program = Keyed::new(TileProgram { actions, complete });
-                    *known.entry(program.digest).or_insert_with(|| {
-                        programs.push(program);
-                        programs.len() as u16 - 1
-                    })
+        }
+        let complete = symbol(kernels::COMPLETE);
+        let mut known: BTreeMap<Digest, u16> = BTreeMap::new();
+        let mut programs = Vec::new();
+        let of_tile = actions
+            .into_iter()
+            .map(|actions| {
+                let program = Keyed::new(TileProgram { actions, complete });
+                *known.entry(program.digest).or_insert_with(|| {
+                    programs.push(program);
+                    programs.len() as u16 - 1
                 })
-                .collect();
-            Ok(Keyed::new(Classes { of_tile, programs, image: image.clone() }))
-        },
-        |value| Digest::of(value),
-    )
+            })
+            .collect();
+        Ok(Keyed::new(Classes { of_tile, programs, image: image.clone() }))
+    })
 }
 
 /// A finished package, compared by the digest of its file.
@@ -123,6 +120,12 @@ pub struct PackageValue {
     pub digest: Digest,
     /// The package.
     pub package: Arc<Package>,
+}
+
+impl Hash for PackageValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.digest.hash(state);
+    }
 }
 
 impl PartialEq for PackageValue {
@@ -137,7 +140,7 @@ pub fn package<'db>(
     scenario: Scenario<'db>,
     set: PlanSetKey<'db>,
 ) -> &'db Result<PackageValue, Vec<String>> {
-    db.trace().edge(node("package", set.set(db).digest.short()));
+    db.trace().edge(node("package", format!("{} {}", names::scenario(db, scenario), names::plan_set(db, set))));
     package_query(db, scenario, set)
 }
 
@@ -148,15 +151,11 @@ fn package_query<'db>(
     set: PlanSetKey<'db>,
 ) -> Result<PackageValue, Vec<String>> {
     db.trace().execute(
-        node("package", set.set(db).digest.short()),
+        node("package", format!("{} {}", names::scenario(db, scenario), names::plan_set(db, set))),
         || {
             let package = assemble(db, scenario, set)?;
             let bytes = package.to_bytes().unwrap_or_else(|e| panic!("a built package is valid: {e}"));
             Ok(PackageValue { digest: Digest(*blake3::hash(&bytes).as_bytes()), package: Arc::new(package) })
-        },
-        |value| match value {
-            Ok(value) => value.digest,
-            Err(errors) => Digest::of(errors),
         },
     )
 }
@@ -213,7 +212,7 @@ fn assemble<'db>(db: &'db dyn Db, scenario: Scenario<'db>, set: PlanSetKey<'db>)
     let manifest = Manifest {
         name: resolved.names.model.clone(),
         compiler: format!("ipuc {}", env!("CARGO_PKG_VERSION")),
-        source_digest: resolved.content.digest.0.iter().map(|b| format!("{b:02x}")).collect(),
+        source_digest: resolved.content.digest.hex(),
         tiles_used: u32::from(resolved.content.target.tiles),
         entry: LOAD_BASE,
         symbols,

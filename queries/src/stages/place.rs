@@ -12,16 +12,16 @@ use ipuc_device::fabric::rows::{PlacedMessage, build_rows};
 use ipuc_device::memory::{ELEMENT, FETCH_AHEAD, HOST_APERTURE, PLACEABLE_BASE, TILES, TileId};
 use rayon::prelude::*;
 
-use super::exchange::{clash, timing};
-use super::node;
-use super::plan::{effort_of, program};
+use super::exchange::schedule;
+use super::names::{self, node};
+use super::plan::program;
 use crate::database::Db;
 use crate::digest::Keyed;
 use crate::emit::tile_program::FRAME_WORDS;
 use crate::exchange::bounds::Bounds;
 use crate::exchange::problem::Problem;
 use crate::exchange::timing::Schedule;
-use crate::keys::{ClashKey, PhaseProblem, PlanSetKey, Reservation};
+use crate::keys::{PlanSetKey, Reservation};
 use crate::lower::ir::{BufferRef, KernelInstance, Step};
 use crate::lower::program::Program;
 use crate::place::allocate::{Allocation, Request, allocate};
@@ -50,7 +50,9 @@ fn code_words(program: &Program) -> Vec<u32> {
     for position in 0..program.steps.len() {
         match program.step(position).1 {
             Step::Exchange(problem) => {
-                words.iter_mut().for_each(|w| *w += 2);
+                for w in &mut words {
+                    *w += 2;
+                }
                 for tile in participants(problem) {
                     words[tile.index()] += 2;
                 }
@@ -77,30 +79,26 @@ fn participants(problem: &Problem) -> BTreeSet<TileId> {
 
 /// Table bytes before anything is scheduled: two words a message, three a reception, delays and return.
 pub fn provisional<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> u32 {
-    db.trace().edge(node("provisional", set.set(db).digest.short()));
+    db.trace().edge(node("provisional", names::plan_set(db, set)));
     provisional_query(db, set)
 }
 
 #[salsa::tracked(returns(copy))]
 fn provisional_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> u32 {
-    db.trace().execute(
-        node("provisional", set.set(db).digest.short()),
-        || {
-            let program = program(db, set);
-            let mut total = 0;
-            for position in program.phases() {
-                let (_, Step::Exchange(problem)) = program.step(position) else { unreachable!("a phase") };
-                let mut words = vec![0u32; TILES as usize];
-                for t in &problem.transfers {
-                    words[t.source.index()] += 2;
-                    t.destinations.iter().for_each(|d| words[d.tile.index()] += 3);
-                }
-                total += (4 * (words.into_iter().max().unwrap_or(0) + 3)).next_multiple_of(SLOT);
+    db.trace().execute(node("provisional", names::plan_set(db, set)), || {
+        let program = program(db, set);
+        let mut total = 0;
+        for position in program.phases() {
+            let (_, Step::Exchange(problem)) = program.step(position) else { unreachable!("a phase") };
+            let mut words = vec![0u32; TILES as usize];
+            for t in &problem.transfers {
+                words[t.source.index()] += 2;
+                t.destinations.iter().for_each(|d| words[d.tile.index()] += 3);
             }
-            total
-        },
-        |value| crate::digest::Digest::of(value),
-    )
+            total += (4 * (words.into_iter().max().unwrap_or(0) + 3)).next_multiple_of(SLOT);
+        }
+        total
+    })
 }
 
 /// The reservation before any row is known.
@@ -110,33 +108,34 @@ pub(super) fn first_guess(db: &dyn Db, set: PlanSetKey) -> Reservation {
     Reservation { code_elements, table_elements: elements(provisional(db, set)) }
 }
 
+/// Where tile code starts.
+pub(super) fn code_base(room: Reservation) -> u32 {
+    if room.code_elements == 0 { CODE_BASE } else { PLACEABLE_BASE }
+}
+
 fn elements(table_bytes: u32) -> u32 {
     (table_bytes + FETCH_AHEAD).div_ceil(ELEMENT)
 }
 
 /// Room for code and exchange rows, in whole elements.
 pub fn reservation<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Reservation {
-    db.trace().edge(node("reservation", set.set(db).digest.short()));
+    db.trace().edge(node("reservation", names::plan_set(db, set)));
     reservation_query(db, set)
 }
 
 #[salsa::tracked(returns(copy))]
 fn reservation_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Reservation {
-    db.trace().execute(
-        node("reservation", set.set(db).digest.short()),
-        || {
-            let mut room = first_guess(db, set);
-            for _ in 0..ROUNDS {
-                let needed = elements(rows(db, set, room).bytes);
-                if needed <= room.table_elements {
-                    break;
-                }
-                room.table_elements = needed;
+    db.trace().execute(node("reservation", names::plan_set(db, set)), || {
+        let mut room = first_guess(db, set);
+        for _ in 0..ROUNDS {
+            let needed = elements(rows(db, set, room).bytes);
+            if needed <= room.table_elements {
+                break;
             }
-            room
-        },
-        |value| crate::digest::Digest::of(value),
-    )
+            room.table_elements = needed;
+        }
+        room
+    })
 }
 
 /// Where everything lies, the same on every tile.
@@ -156,17 +155,13 @@ pub struct Placement {
 
 /// Addresses of all buffers.
 pub fn placement<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> &'db Keyed<Placement> {
-    db.trace().edge(node("placement", format!("{} {room:?}", set.set(db).digest.short())));
+    db.trace().edge(node("placement", names::placed(db, set, room)));
     placement_query(db, set, room)
 }
 
 #[salsa::tracked]
 fn placement_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> Keyed<Placement> {
-    db.trace().execute(
-        node("placement", format!("{} {room:?}", set.set(db).digest.short())),
-        || Keyed::new(place(program(db, set), room)),
-        |value| value.digest,
-    )
+    db.trace().execute(node("placement", names::placed(db, set, room)), || Keyed::new(place(program(db, set), room)))
 }
 
 fn place(program: &Program, room: Reservation) -> Placement {
@@ -199,8 +194,7 @@ fn place(program: &Program, room: Reservation) -> Placement {
     if !allocation.overflow.is_empty() {
         allocation = allocate(&hard, data);
     }
-    let code = if room.code_elements == 0 { CODE_BASE } else { PLACEABLE_BASE };
-    Placement { code, table, data, addresses: allocation.addresses.clone(), allocation }
+    Placement { code: code_base(room), table, data, addresses: allocation.addresses.clone(), allocation }
 }
 
 /// The rows of one phase.
@@ -233,45 +227,40 @@ pub struct RowTable {
 
 /// Encoded rows of all phases and tiles.
 pub fn rows<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> &'db Keyed<RowTable> {
-    db.trace().edge(node("rows", format!("{} {room:?}", set.set(db).digest.short())));
+    db.trace().edge(node("rows", names::placed(db, set, room)));
     rows_query(db, set, room)
 }
 
 #[salsa::tracked]
 fn rows_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> Keyed<RowTable> {
-    db.trace().execute(
-        node("rows", format!("{} {room:?}", set.set(db).digest.short())),
-        || {
-            let program = program(db, set);
-            let placed = placement(db, set, room);
-            let mut table = RowTable { phases: Vec::new(), bytes: 0, worst: (TileId(0), 0) };
-            let mut per_tile = vec![0u32; TILES as usize];
-            for position in program.phases() {
-                let (operator, Step::Exchange(problem)) = program.step(position) else { unreachable!("a phase") };
-                let clash = ClashKey::new(db, clash(db, set, room, position as u32).clone());
-                let schedule = timing(db, PhaseProblem::new(db, problem.clone()), clash, effort_of(db, set));
-                let address = |b: BufferRef| placed.addresses[program.resolve(operator, b) as usize];
-                let rows = encode(problem, schedule, &address);
-                let longest = rows.iter().map(|(_, words)| words.len() as u32).max().unwrap_or(0);
-                for (tile, words) in &rows {
-                    per_tile[tile.index()] += (4 * words.len() as u32).next_multiple_of(8);
-                }
-                table.phases.push(PhaseRows {
-                    position: position as u32,
-                    slot: table.bytes,
-                    rows,
-                    pieces: schedule.pieces.len() as u32,
-                    horizon: schedule.horizon,
-                    bounds: schedule.bounds,
-                });
-                table.bytes += (4 * longest).next_multiple_of(SLOT);
+    db.trace().execute(node("rows", names::placed(db, set, room)), || {
+        let program = program(db, set);
+        let placed = placement(db, set, room);
+        let mut table = RowTable { phases: Vec::new(), bytes: 0, worst: (TileId(0), 0) };
+        let mut per_tile = vec![0u32; TILES as usize];
+        for position in program.phases() {
+            let (operator, Step::Exchange(problem)) = program.step(position) else { unreachable!("a phase") };
+            let schedule = schedule(db, set, room, position as u32);
+            let address = |b: BufferRef| placed.addresses[program.resolve(operator, b) as usize];
+            let rows = encode(problem, schedule, &address);
+            let longest = rows.iter().map(|(_, words)| words.len() as u32).max().unwrap_or(0);
+            for (tile, words) in &rows {
+                per_tile[tile.index()] += (4 * words.len() as u32).next_multiple_of(8);
             }
-            let worst = (0..TILES as usize).max_by_key(|&t| (per_tile[t], std::cmp::Reverse(t))).unwrap_or(0);
-            table.worst = (TileId(worst as u16), per_tile[worst]);
-            Keyed::new(table)
-        },
-        |value| value.digest,
-    )
+            table.phases.push(PhaseRows {
+                position: position as u32,
+                slot: table.bytes,
+                rows,
+                pieces: schedule.pieces.len() as u32,
+                horizon: schedule.horizon,
+                bounds: schedule.bounds,
+            });
+            table.bytes += (4 * longest).next_multiple_of(SLOT);
+        }
+        let worst = (0..TILES as usize).max_by_key(|&t| (per_tile[t], std::cmp::Reverse(t))).unwrap_or(0);
+        table.worst = (TileId(worst as u16), per_tile[worst]);
+        Keyed::new(table)
+    })
 }
 
 /// Addresses that fit the address fields of rows.

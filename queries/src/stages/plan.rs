@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::model::content;
-use super::node;
+use super::names::{self, node};
 use crate::database::Db;
-use crate::digest::{Digest, Keyed};
+use crate::digest::Keyed;
 use crate::exchange::Effort;
 use crate::keys::{LimitsKey, OpSig, PlanSetKey, Scenario, WorkKey, WorkRequest};
 use crate::lower::gemm::lower;
@@ -20,24 +20,17 @@ use crate::plan::whole::{self, OperatorInput, PlanSet, Priced};
 /// The plans of an operator, or why its pins admit none.
 pub(super) type Candidates = Result<Arc<Vec<Candidate>>, String>;
 
-fn signature_name(db: &dyn Db, signature: OpSig) -> String {
-    let s = signature.shape(db);
-    format!("gemm {}x{}x{} {:?} {:?} {}", s.m, s.k, s.n, s.left, s.right, Digest::of(&signature.pins(db)).short())
-}
-
 /// The plans worth having of an operator on so many tiles.
 pub fn candidates<'db>(db: &'db dyn Db, signature: OpSig<'db>, tiles: u32) -> &'db Candidates {
-    db.trace().edge(node("candidates", format!("{} on {tiles}", signature_name(db, signature))));
+    db.trace().edge(node("candidates", format!("{} on {tiles}", names::signature(db, signature))));
     candidates_query(db, signature, tiles)
 }
 
 #[salsa::tracked]
 fn candidates_query<'db>(db: &'db dyn Db, signature: OpSig<'db>, tiles: u32) -> Candidates {
-    db.trace().execute(
-        node("candidates", format!("{} on {tiles}", signature_name(db, signature))),
-        || search::candidates(&signature.shape(db), tiles, &signature.pins(db)).map(Arc::new),
-        |value| Digest::of(value),
-    )
+    db.trace().execute(node("candidates", format!("{} on {tiles}", names::signature(db, signature))), || {
+        search::candidates(&signature.shape(db), tiles, &signature.pins(db)).map(Arc::new)
+    })
 }
 
 /// Why an operator has no plan.
@@ -62,42 +55,38 @@ pub struct Frontier {
 
 /// The Pareto set of whole-graph plans, pruned by the chip's size only.
 pub fn frontier<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> &'db Frontier {
-    db.trace().edge(node("frontier", content(db, scenario).digest.short()));
+    db.trace().edge(node("frontier", names::scenario(db, scenario)));
     frontier_query(db, scenario)
 }
 
 #[salsa::tracked]
 fn frontier_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>) -> Frontier {
-    let graph = content(db, scenario);
-    db.trace().execute(
-        node("frontier", graph.digest.short()),
-        || {
-            let (mut operators, mut objections) = (Vec::new(), Vec::new());
-            let tiles = u32::from(graph.target.tiles);
-            for operator in operands(graph) {
-                match operator {
-                    Err(objection) => objections.push(objection),
-                    Ok((index, shape, operands)) => {
-                        let pins = graph.ops[index as usize].pins;
-                        let pins = Pins { grid: pins.grid, steps: pins.steps };
-                        let output = graph.outputs.iter().any(|o| o.0 == index);
-                        match candidates(db, OpSig::new(db, shape, pins), tiles) {
-                            Ok(found) => {
-                                operators.push(OperatorInput { shape, operands, output, candidates: Arc::clone(found) })
-                            }
-                            Err(reason) => {
-                                objections.push(Objection { operator: index, pinned: true, reason: reason.clone() })
-                            }
+    db.trace().execute(node("frontier", names::scenario(db, scenario)), || {
+        let graph = content(db, scenario);
+        let (mut operators, mut objections) = (Vec::new(), Vec::new());
+        let tiles = u32::from(graph.target.tiles);
+        for operator in operands(graph) {
+            match operator {
+                Err(objection) => objections.push(objection),
+                Ok((index, shape, operands)) => {
+                    let pins = graph.ops[index as usize].pins;
+                    let pins = Pins { grid: pins.grid, steps: pins.steps };
+                    let output = graph.outputs.iter().any(|o| o.0 == index);
+                    match candidates(db, OpSig::new(db, shape, pins), tiles) {
+                        Ok(found) => {
+                            operators.push(OperatorInput { shape, operands, output, candidates: Arc::clone(found) });
+                        }
+                        Err(reason) => {
+                            objections.push(Objection { operator: index, pinned: true, reason: reason.clone() });
                         }
                     }
                 }
             }
-            let plans =
-                if objections.is_empty() && !operators.is_empty() { whole::frontier(&operators) } else { Vec::new() };
-            Frontier { plans: Keyed::new(plans), objections }
-        },
-        |value| Digest::of(value),
-    )
+        }
+        let plans =
+            if objections.is_empty() && !operators.is_empty() { whole::frontier(&operators) } else { Vec::new() };
+        Frontier { plans: Keyed::new(plans), objections }
+    })
 }
 
 type Operands = (u32, GemmShape, Vec<OperandSource>);
@@ -139,39 +128,30 @@ fn operands(graph: &Content) -> Vec<Result<Operands, Objection>> {
         .collect()
 }
 
-fn limits_name(db: &dyn Db, limits: LimitsKey) -> String {
-    let l = limits.limits(db);
-    format!("tile memory {}, exchange table {}", l.tile_memory_bytes, l.exchange_table_bytes)
-}
-
 /// The plan set: best of the frontier within the limits, or the least bad one; empty when there is none at all, or none
 /// that comes near the chip's memory.
 pub fn choice<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Keyed<PlanSet> {
-    db.trace().edge(node("choice", limits_name(db, limits)));
+    db.trace().edge(node("choice", names::within(db, scenario, limits)));
     choice_query(db, scenario, limits)
 }
 
 #[salsa::tracked]
 fn choice_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> Keyed<PlanSet> {
-    db.trace().execute(
-        node("choice", limits_name(db, limits)),
-        || {
-            let plans = &frontier(db, scenario).plans;
-            let l = limits.limits(db);
-            let effort = content(db, scenario).target.effort;
-            let best = (!plans.is_empty())
-                .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
-                .filter(|best| best.memory_bytes <= whole::HOPELESS);
-            let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
-            set.effort = match effort {
-                graph::Effort::Fast => Effort::FAST.0,
-                graph::Effort::Normal => Effort::NORMAL.0,
-                graph::Effort::Max => Effort::MAX.0,
-            };
-            Keyed::new(set)
-        },
-        |value| value.digest,
-    )
+    db.trace().execute(node("choice", names::within(db, scenario, limits)), || {
+        let plans = &frontier(db, scenario).plans;
+        let l = limits.limits(db);
+        let effort = content(db, scenario).target.effort;
+        let best = (!plans.is_empty())
+            .then(|| whole::choose(plans, l.tile_memory_bytes.into(), l.exchange_table_bytes.into()))
+            .filter(|best| best.memory_bytes <= whole::HOPELESS);
+        let mut set = best.map(|best| best.set.clone()).unwrap_or_default();
+        set.effort = match effort {
+            graph::Effort::Fast => Effort::FAST.0,
+            graph::Effort::Normal => Effort::NORMAL.0,
+            graph::Effort::Max => Effort::MAX.0,
+        };
+        Keyed::new(set)
+    })
 }
 
 /// Work units that scheduling may spend on a phase of a plan set.
@@ -183,70 +163,56 @@ pub(super) fn effort_of(db: &dyn Db, set: PlanSetKey) -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Work {
     /// Buffers, loads, steps.
-    pub work: Keyed<OpWork>,
+    pub content: Keyed<OpWork>,
     /// Layout of its result.
     pub result: Keyed<Layout>,
     /// Layout of its left operand if the loader writes it.
     pub loaded: Option<Keyed<Layout>>,
 }
 
-fn work_name(db: &dyn Db, key: WorkKey) -> String {
-    let WorkRequest { shape, plan, left } = key.request(db);
-    let from = left.as_ref().map(|l| format!(" from {}", l.digest.short())).unwrap_or_default();
-    format!("gemm {}x{}x{} {plan}{from}", shape.m, shape.k, shape.n)
-}
-
 /// Lowers an operator.
 pub fn op_work<'db>(db: &'db dyn Db, key: WorkKey<'db>) -> &'db Work {
-    db.trace().edge(node("op_work", work_name(db, key)));
+    db.trace().edge(node("op_work", names::work(db, key)));
     op_work_query(db, key)
 }
 
 #[salsa::tracked]
 fn op_work_query<'db>(db: &'db dyn Db, key: WorkKey<'db>) -> Work {
-    db.trace().execute(
-        node("op_work", work_name(db, key)),
-        || {
-            let WorkRequest { shape, plan, left } = key.request(db);
-            let work = lower(shape, plan, left.as_deref());
-            let result = Keyed::new(work.result.clone());
-            let loaded = work.loads.iter().find(|l| l.operand == 0).map(|l| Keyed::new(l.layout.clone()));
-            Work { work: Keyed::new(work), result, loaded }
-        },
-        |value| value.work.digest,
-    )
+    db.trace().execute(node("op_work", names::work(db, key)), || {
+        let WorkRequest { shape, plan, left } = key.request(db);
+        let work = lower(shape, plan, left.as_deref());
+        let result = Keyed::new(work.result.clone());
+        let loaded = work.loads.iter().find(|l| l.operand == 0).map(|l| Keyed::new(l.layout.clone()));
+        Work { content: Keyed::new(work), result, loaded }
+    })
 }
 
 /// All operators of a plan set, lowered and joined.
 pub fn program<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> &'db Keyed<Program> {
-    db.trace().edge(node("program", set.set(db).digest.short()));
+    db.trace().edge(node("program", names::plan_set(db, set)));
     program_query(db, set)
 }
 
 #[salsa::tracked]
 fn program_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Keyed<Program> {
-    db.trace().execute(
-        node("program", set.set(db).digest.short()),
-        || {
-            let mut works: Vec<&Work> = Vec::new();
-            let mut operators = Vec::new();
-            for planned in &set.set(db).operators {
-                let left = match planned.operands[0] {
-                    OperandSource::Result(i) => Some(works[i as usize].result.clone()),
-                    OperandSource::Loaded(i) => works[i as usize].loaded.clone(),
-                    OperandSource::Tensor(_) => None,
-                };
-                let request = WorkRequest { shape: planned.shape, plan: planned.plan, left };
-                let work = op_work(db, WorkKey::new(db, request));
-                operators.push(Operator {
-                    work: work.work.clone(),
-                    operands: planned.operands.clone(),
-                    output: planned.output,
-                });
-                works.push(work);
-            }
-            Keyed::new(Program::new(operators))
-        },
-        |value| value.digest,
-    )
+    db.trace().execute(node("program", names::plan_set(db, set)), || {
+        let mut works: Vec<&Work> = Vec::new();
+        let mut operators = Vec::new();
+        for planned in &set.set(db).operators {
+            let left = match planned.operands[0] {
+                OperandSource::Result(i) => Some(works[i as usize].result.clone()),
+                OperandSource::Loaded(i) => works[i as usize].loaded.clone(),
+                OperandSource::Tensor(_) => None,
+            };
+            let request = WorkRequest { shape: planned.shape, plan: planned.plan, left };
+            let work = op_work(db, WorkKey::new(db, request));
+            operators.push(Operator {
+                work: work.content.clone(),
+                operands: planned.operands.clone(),
+                output: planned.output,
+            });
+            works.push(work);
+        }
+        Keyed::new(Program::new(operators))
+    })
 }

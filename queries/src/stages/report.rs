@@ -3,29 +3,30 @@
 use ipuc_device::memory::{BASE, INTERLEAVED_BASE, SIZE, TILES, TileId};
 use ipuc_device::package::{OperatorRecord, PhaseRecord, Totals};
 
+use super::code::{kernel_set, linked};
 use super::model::{ast, graph};
-use super::node;
-use super::package::classes;
+use super::names::{self, node};
 use super::place::{placement, reservation, rows};
 use super::plan::{choice, frontier, program};
 use crate::database::Db;
 use crate::diagnostics::codes;
 use crate::diagnostics::{Level, Part, Problem};
-use crate::digest::Digest;
 use crate::keys::{LimitsKey, PlanSetKey, Scenario};
 use crate::lower::ir::{MemoryClass, Step};
 use crate::model::Edit;
 use crate::model::graph::{Names, OpId};
 use crate::plan::whole::HOPELESS;
 
-/// Cycles between a tile's entry into a phase's barrier and event 0 of its row, and from the row's end to the next
-/// step: the barrier, two register writes, call and return (measured by the simulator's tests).
-const PHASE_CODE: u64 = 60;
+/// Cycles from the last tile's entry into a phase's barrier to event 0 of the row: the barrier and a call, as the
+/// simulator models them (`device/FIDELITY.md`).
+const PHASE_ENTRY: u64 = 106;
+/// Cycles of the code around a phase: register writes before the barrier, the return after the row.
+const PHASE_CODE: u64 = 39;
 /// Cycles to fill an argument register, and to reach a kernel.
 const CALL_CODE: u64 = 12;
 
 /// Bytes and cycles of a plan set, limit-free. Names are attached later.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Usage {
     /// Phases in execution order; `operation` holds the operator's number.
     pub phases: Vec<(u32, PhaseRecord)>,
@@ -43,17 +44,13 @@ pub struct Usage {
 
 /// What a plan set uses.
 pub fn usage<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> &'db Usage {
-    db.trace().edge(node("usage", set.set(db).digest.short()));
+    db.trace().edge(node("usage", names::plan_set(db, set)));
     usage_query(db, set)
 }
 
 #[salsa::tracked]
 fn usage_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
-    db.trace().execute(
-        node("usage", set.set(db).digest.short()),
-        || measure(db, set),
-        |value| Digest::of(&format!("{value:?}")),
-    )
+    db.trace().execute(node("usage", names::plan_set(db, set)), || measure(db, set))
 }
 
 fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
@@ -81,10 +78,10 @@ fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
         match step {
             Step::Exchange(problem) => {
                 let phase = encoded.next().expect("one entry a phase");
-                let cycles = u64::from(phase.horizon) + PHASE_CODE;
-                record.cycles += cycles;
+                let cycles = u64::from(phase.horizon) + PHASE_ENTRY;
+                record.cycles += cycles + PHASE_CODE;
                 record.exchange_cycles += cycles;
-                totals.estimated_cycles += cycles;
+                totals.estimated_cycles += cycles + PHASE_CODE;
                 totals.estimated_exchange_cycles += cycles;
                 for (tile, words) in &phase.rows {
                     table_bytes[operator as usize][tile.index()] += 4 * words.len() as u64;
@@ -177,54 +174,51 @@ pub fn named_operators(usage: &Usage, names: &Names) -> Vec<OperatorRecord> {
 
 /// Every problem of every stage. Problems name entities; the front joins them with the source map.
 pub fn problems<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> &'db Vec<Problem> {
-    db.trace().edge(node("problems", scenario.source(db).path(db)));
+    db.trace().edge(node("problems", names::within(db, scenario, limits)));
     problems_query(db, scenario, limits)
 }
 
 #[salsa::tracked]
 fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db>) -> Vec<Problem> {
-    db.trace().execute(
-        node("problems", scenario.source(db).path(db)),
-        || {
-            let mut found = ast(db, scenario.source(db)).syntax(db).clone();
-            let resolved = graph(db, scenario);
-            found.extend(resolved.problems.iter().cloned());
-            if found.iter().any(|p| p.level() == Level::Error) {
-                return found;
-            }
-            for objection in &frontier(db, scenario).objections {
-                let path = format!("ops.{}", resolved.names.ops[objection.operator as usize]);
-                found.push(if objection.pinned {
-                    Problem::new(codes::PINNED_PLAN, "the pinned plan is impossible").at(
-                        format!("{path}.plan"),
-                        Part::Value,
-                        objection.reason.clone(),
-                    )
-                } else {
-                    Problem::new(codes::NOT_SUPPORTED, "not supported yet").entity(path, objection.reason.clone())
-                });
-            }
-            let plans = &frontier(db, scenario).plans;
-            if let Some(smallest) = plans.iter().map(|p| p.memory_bytes).min().filter(|&m| m > HOPELESS) {
-                let limit = limits.limits(db).tile_memory_bytes;
-                let message = format!("tile memory exceeded: {smallest} bytes, limit {limit} bytes");
-                found.push(
-                    Problem::new(codes::TILE_MEMORY, message)
-                        .at("target.tiles", Part::Value, "too few tiles by a factor")
-                        .datum("needed_bytes", i64::from(smallest))
-                        .datum("limit_bytes", i64::from(limit))
-                        .note("even the plan that needs the least memory, loaded operands and temporaries together"),
-                );
-            }
-            let chosen = choice(db, scenario, limits);
-            if found.is_empty() && !chosen.operators.is_empty() {
-                let set = PlanSetKey::new(db, chosen.clone());
-                budgets(db, set, limits, &resolved.names, &mut found);
-            }
-            found
-        },
-        |value| Digest::of(value),
-    )
+    db.trace().execute(node("problems", names::within(db, scenario, limits)), || {
+        let mut found = ast(db, scenario.source(db)).syntax(db).clone();
+        let resolved = graph(db, scenario);
+        found.extend(resolved.problems.iter().cloned());
+        let broken = |found: &[Problem]| found.iter().any(|p| p.level() == Level::Error);
+        if broken(&found) {
+            return found;
+        }
+        for objection in &frontier(db, scenario).objections {
+            let path = format!("ops.{}", resolved.names.ops[objection.operator as usize]);
+            found.push(if objection.pinned {
+                Problem::new(codes::PINNED_PLAN, "the pinned plan is impossible").at(
+                    format!("{path}.plan"),
+                    Part::Value,
+                    objection.reason.clone(),
+                )
+            } else {
+                Problem::new(codes::NOT_SUPPORTED, "not supported yet").entity(path, objection.reason.clone())
+            });
+        }
+        let plans = &frontier(db, scenario).plans;
+        if let Some(smallest) = plans.iter().map(|p| p.memory_bytes).min().filter(|&m| m > HOPELESS) {
+            let limit = limits.limits(db).tile_memory_bytes;
+            let message = format!("tile memory exceeded: {smallest} bytes, limit {limit} bytes");
+            found.push(
+                Problem::new(codes::TILE_MEMORY, message)
+                    .at("target.tiles", Part::Value, "too few tiles by a factor")
+                    .datum("needed_bytes", i64::from(smallest))
+                    .datum("limit_bytes", i64::from(limit))
+                    .note("even the plan that needs the least memory, loaded operands and temporaries together"),
+            );
+        }
+        let chosen = choice(db, scenario, limits);
+        if !broken(&found) && !chosen.operators.is_empty() {
+            let set = PlanSetKey::new(db, chosen.clone());
+            budgets(db, set, limits, &resolved.names, &mut found);
+        }
+        found
+    })
 }
 
 fn budgets<'db>(
@@ -302,12 +296,9 @@ fn budgets<'db>(
             );
         }
     }
-    if found.is_empty() {
-        if let Err(errors) = classes(db, set, reservation(db, set)) {
-            found.extend(errors.iter().map(|e| {
-                let code = if e.contains("region") { codes::EXECUTABLE_REGION } else { codes::ASSEMBLY };
-                Problem::new(code, e.clone())
-            }));
-        }
-    }
+    let linked = linked(db, kernel_set(db, set, reservation(db, set)));
+    found.extend(linked.errors(db).iter().map(|error| {
+        let code = if error.contains("region") { codes::EXECUTABLE_REGION } else { codes::ASSEMBLY };
+        Problem::new(code, error.clone())
+    }));
 }
