@@ -1,5 +1,7 @@
 //! The `ipuc` binary in a directory of its own, and what it prints and writes.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -11,7 +13,6 @@ pub(crate) fn ipuc(directory: &Path, arguments: &[&str]) -> Output {
 }
 
 /// As [`ipuc`], on a number of threads.
-#[allow(dead_code, reason = "each test binary uses a part")]
 pub(crate) fn ipuc_threads(directory: &Path, arguments: &[&str], threads: usize) -> Output {
     command(directory, arguments).env("RAYON_NUM_THREADS", threads.to_string()).output().unwrap()
 }
@@ -36,13 +37,11 @@ pub(crate) fn stderr(output: &Output) -> &str {
 }
 
 /// A JSON file.
-#[allow(dead_code, reason = "each test binary uses a part")]
 pub(crate) fn json_file(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// One product `y [m, n] = x [m, k] w [k, n]`; `data` is how both operands are drawn.
-#[allow(dead_code, reason = "each test binary uses a part")]
 pub(crate) fn product(m: u64, k: u64, n: u64, tiles: u32, x: &Value, w: &Value) -> String {
     let model = json!({
         "name": "product",
