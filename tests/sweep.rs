@@ -44,9 +44,20 @@ impl std::fmt::Display for Case {
     }
 }
 
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact(figures) => write!(f, "exact, {figures}"),
+            Self::Refused => f.write_str("refused"),
+            Self::Wrong(why) => write!(f, "WRONG, {why}"),
+        }
+    }
+}
+
 impl Case {
-    fn drawn(generator: &mut ChaCha8Rng, mut size: impl FnMut(&mut ChaCha8Rng) -> u64) -> Self {
-        let [m, k, n, tiles] = [(); 4].map(|()| size(generator));
+    /// Four sizes, the last one of the set of tiles.
+    fn drawn(mut size: impl FnMut() -> u64) -> Self {
+        let [m, k, n, tiles] = [(); 4].map(|()| size());
         Self { m, k, n, tiles: tiles.min(1472) as u32 }
     }
 
@@ -124,12 +135,12 @@ fn run(case: Case, seed: u64) -> Outcome {
 
 /// Runs all cases, tells of each, and fails at the end for all that went wrong.
 #[expect(clippy::print_stdout, reason = "the table of cases is the point of a sweep")]
-fn sweep(seed: u64, mut size: impl FnMut(&mut ChaCha8Rng) -> u64) {
+fn sweep(seed: u64, mut draw: impl FnMut(&mut ChaCha8Rng) -> Case) {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     let mut wrong = Vec::new();
     let mut exact = 0;
     for number in 0..CASES {
-        let case = Case::drawn(&mut generator, &mut size);
+        let case = draw(&mut generator);
         let started = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| run(case, 2 * number)))
             .unwrap_or_else(|_| Outcome::Wrong("it panicked".into()));
@@ -138,7 +149,7 @@ fn sweep(seed: u64, mut size: impl FnMut(&mut ChaCha8Rng) -> u64) {
             Outcome::Refused if case.fill() <= 0.85 => Outcome::Wrong("it was refused".into()),
             outcome => outcome,
         };
-        println!("{number:>2} {case}: {outcome:?}, {} ms in all", started.elapsed().as_millis());
+        println!("{number:>2} {case}: {outcome}, {} ms in all", started.elapsed().as_millis());
         match outcome {
             Outcome::Exact(_) => exact += 1,
             Outcome::Refused => {}
@@ -152,11 +163,21 @@ fn sweep(seed: u64, mut size: impl FnMut(&mut ChaCha8Rng) -> u64) {
 #[test]
 fn products_of_sizes_drawn_evenly_in_their_logarithm() {
     let top = (LARGEST as f64).ln();
-    sweep(1, |generator| ((top * generator.random::<f64>()).exp().round() as u64).clamp(1, LARGEST));
+    sweep(1, |generator| Case::drawn(|| ((top * generator.random::<f64>()).exp().round() as u64).clamp(1, LARGEST)));
 }
 
 #[cfg(feature = "slow")]
 #[test]
 fn products_of_sizes_drawn_evenly() {
-    sweep(2, |generator| generator.random_range(1..=LARGEST));
+    sweep(2, |generator| Case::drawn(|| generator.random_range(1..=LARGEST)));
+}
+
+#[cfg(feature = "slow")]
+#[test]
+fn products_that_nearly_fill_their_tiles() {
+    sweep(3, |generator| {
+        let case = Case { tiles: 1, ..Case::drawn(|| generator.random_range(300..=LARGEST)) };
+        let tiles = (case.fill() / generator.random_range(0.3..1.1)).ceil();
+        Case { tiles: (tiles as u32).clamp(1, 1472), ..case }
+    });
 }

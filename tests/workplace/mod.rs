@@ -1,18 +1,19 @@
 //! The `ipuc` binary in a directory of its own, and what it prints and writes.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
 /// Runs the binary with `directory` as the current one.
-pub fn ipuc(directory: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn ipuc(directory: &Path, arguments: &[&str]) -> Output {
     command(directory, arguments).output().unwrap()
 }
 
 /// As [`ipuc`], on a number of threads.
-#[allow(dead_code, reason = "each test binary uses a part")]
-pub fn ipuc_threads(directory: &Path, arguments: &[&str], threads: usize) -> Output {
+pub(crate) fn ipuc_threads(directory: &Path, arguments: &[&str], threads: usize) -> Output {
     command(directory, arguments).env("RAYON_NUM_THREADS", threads.to_string()).output().unwrap()
 }
 
@@ -23,27 +24,25 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Both streams, for messages.
-pub fn told(output: &Output) -> String {
+pub(crate) fn told(output: &Output) -> String {
     format!("{:?}\n{}\n{}", output.status, stdout(output), stderr(output))
 }
 
-pub fn stdout(output: &Output) -> &str {
+pub(crate) fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()
 }
 
-pub fn stderr(output: &Output) -> &str {
+pub(crate) fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
 /// A JSON file.
-#[allow(dead_code, reason = "each test binary uses a part")]
-pub fn json_file(path: &Path) -> Value {
+pub(crate) fn json_file(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// One product `y [m, n] = x [m, k] w [k, n]`; `data` is how both operands are drawn.
-#[allow(dead_code, reason = "each test binary uses a part")]
-pub fn product(m: u64, k: u64, n: u64, tiles: u32, x: &Value, w: &Value) -> String {
+pub(crate) fn product(m: u64, k: u64, n: u64, tiles: u32, x: &Value, w: &Value) -> String {
     let model = json!({
         "name": "product",
         "target": { "chip": "ipu21", "tiles": tiles },
