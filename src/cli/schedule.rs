@@ -50,7 +50,7 @@ pub(super) fn schedule(console: &Console, arguments: &Schedule) -> anyhow::Resul
     if let Some(path) = &arguments.report {
         write_text(path, &format!("{report:#}\n"))?;
     }
-    if let Some(path) = &arguments.schedule {
+    if let Some(path) = &arguments.pieces {
         let pieces: Vec<_> = placed
             .pieces
             .iter()
