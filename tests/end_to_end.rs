@@ -280,6 +280,9 @@ fn what_does_not_fit_leaves_a_diagnostic_and_a_report_and_no_package() {
     let cases = [
         // 24 MiB of operands on two tiles of 624 KiB: no plan is worth lowering.
         ("E2001", product(2048, 2048, 2048, 2, &normal, &normal), "", "bytes, limit 638976 bytes", false),
+        // A little too much: laid out past the end of memory, up to where no address field reaches.
+        ("E2001", product(700, 698, 1359, 8, &normal, &normal), "", "bytes, limit 638976 bytes", true),
+        ("E2001", product(1755, 1526, 1997, 35, &normal, &normal), "", "bytes, limit 638976 bytes", true),
         ("E2001", product(512, 512, 512, 16, &normal, &normal), "tile_memory_bytes=65536", "limit 65536 bytes", true),
         ("E3001", product(512, 512, 512, 16, &normal, &normal), "exchange_table_bytes=16", "limit 16 bytes", true),
     ];
