@@ -5,7 +5,6 @@
 //!
 //! ```text
 //! cli        arguments, commands, streams, exit codes
-//! render     problems as text and as JSON
 //! compile    the one place where the compiler is asked
 //! tensors    data from files and seeded generators
 //! reference  what the numbers should be, and how far they may be off

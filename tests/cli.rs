@@ -159,6 +159,38 @@ fn models_are_checked() {
 }
 
 #[test]
+fn models_too_large_by_a_buffer_are_refused_whatever_lies_past_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let model = include_str!("../examples/gemm-64.json");
+    for (tiles, m, k, n) in [(8, 388, 1742, 1369), (4, 833, 411, 737), (12, 706, 2153, 863), (2, 155, 1378, 419)] {
+        let text = model.replace("[1024, 512]", &format!("[{m}, {k}]")).replace("[512, 512]", &format!("[{k}, {n}]"));
+        assert_ne!(text, model);
+        std::fs::write(directory.path().join("large.json"), text).unwrap();
+        let tiles = format!("tiles={tiles}");
+        let refused = ipuc(directory.path(), &["check", "large.json", "--target", &tiles]);
+        assert_eq!(refused.status.code(), Some(1), "{}", stderr(&refused));
+        assert!(stderr(&refused).starts_with("error[E2001]: tile memory exceeded: "), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn a_failed_build_removes_an_old_package_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    std::fs::write(here.join("bad.json"), "{}").unwrap();
+    std::fs::write(here.join("notes.txt"), "precious").unwrap();
+    empty_package().write(&here.join("old.ipuexe")).unwrap();
+    for (output, stays) in [("notes.txt", true), ("old.ipuexe", false), ("none.ipuexe", false)] {
+        assert_eq!(ipuc(here, &["build", "bad.json", "-o", output]).status.code(), Some(1));
+        assert_eq!(here.join(output).exists(), stays, "{output}");
+    }
+    let onto_itself = ipuc(here, &["build", "bad.json", "-o", "./bad.json"]);
+    assert_eq!(onto_itself.status.code(), Some(2));
+    assert!(stderr(&onto_itself).contains("would overwrite the model"), "{}", stderr(&onto_itself));
+    assert_eq!(std::fs::read_to_string(here.join("bad.json")).unwrap(), "{}");
+}
+
+#[test]
 fn codes_and_schema_are_printed() {
     let here = Path::new(".");
     let explained = ipuc(here, &["explain", "e3001"]);

@@ -3,6 +3,7 @@
 //! Handles live on ordinary threads, one each; rayon is for plain data inside one query, and a rayon closure never
 //! captures a handle. The driver's own threads warm keys with [`warm`].
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -101,18 +102,24 @@ pub fn warm(db: &Compiler, threads: usize, count: usize, job: impl Fn(&Compiler,
     }
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            let handle = db.clone();
-            let (next, job) = (&next, &job);
-            scope.spawn(move || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= count {
-                        break;
+        let workers: Vec<_> = (0..threads.min(count))
+            .map(|_| {
+                let handle = db.clone();
+                let (next, job) = (&next, &job);
+                scope.spawn(move || {
+                    loop {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        if i >= count {
+                            break;
+                        }
+                        job(&handle, i);
                     }
-                    job(&handle, i);
-                }
-            });
+                })
+            })
+            .collect();
+        for worker in workers {
+            // As it was: a cancellation must stay one for the caller.
+            worker.join().unwrap_or_else(|payload| resume_unwind(payload));
         }
     });
 }
@@ -121,6 +128,8 @@ pub fn warm(db: &Compiler, threads: usize, count: usize, job: impl Fn(&Compiler,
 mod tests {
     use std::sync::Barrier;
     use std::time::Duration;
+
+    use salsa::Database as _;
 
     use super::*;
 
@@ -147,5 +156,19 @@ mod tests {
         // A write waits until all other handles are gone.
         db.set_source("model.json", "[]");
         assert_eq!(&**source.text(&db), "[]");
+    }
+
+    #[test]
+    fn a_cancelled_job_stays_one() {
+        let db = Compiler::new(Arc::new(Frozen));
+        let cancelled = salsa::Cancelled::catch(std::panic::AssertUnwindSafe(|| {
+            warm(&db, 2, 2, |handle, i| {
+                if i == 1 {
+                    handle.cancellation_token().cancel();
+                    handle.unwind_if_revision_cancelled();
+                }
+            });
+        }));
+        assert!(matches!(cancelled, Err(salsa::Cancelled::Local)), "{cancelled:?}");
     }
 }

@@ -41,7 +41,7 @@ fn warnings_hide_no_error() {
     let tiles = Edit::set("target.tiles", 16u32);
     let memory = [tiles.clone(), Edit::set("target.tile_memory_bytes", 4096u32)];
     let tables = [tiles.clone(), Edit::set("target.exchange_table_bytes", 8u32)];
-    assert_eq!(codes_of(UNUSED, &[tiles.clone()], |_| {}), [codes::UNUSED]);
+    assert_eq!(codes_of(UNUSED, std::slice::from_ref(&tiles), |_| {}), [codes::UNUSED]);
     assert_eq!(codes_of(UNUSED, &memory, |_| {}), [codes::UNUSED, codes::TILE_MEMORY]);
     assert_eq!(codes_of(UNUSED, &tables, |_| {}), [codes::UNUSED, codes::EXCHANGE_TABLES]);
     let broken = codes_of(UNUSED, &[tiles], |db| {

@@ -221,8 +221,8 @@ pub(super) struct Schedule {
     #[arg(long, value_name = "FILE.json")]
     pub report: Option<PathBuf>,
     /// Write the start slot of every piece there
-    #[arg(long, value_name = "FILE.json")]
-    pub schedule: Option<PathBuf>,
+    #[arg(long = "schedule", value_name = "FILE.json")]
+    pub pieces: Option<PathBuf>,
 }
 
 /// Work to spend on a schedule.

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use ipuc_device::asm::{self, Includes, Level, Options};
 use ipuc_device::isa::Context;
 use ipuc_device::memory::{INTERLEAVED_BASE, TileId};
-use ipuc_device::package::{MAGIC, Package};
+use ipuc_device::package::{MAGIC, Package, write_whole};
 use serde_json::json;
 
 use super::arguments::{Asm, AssemblyContext, Disasm};
@@ -95,7 +95,7 @@ pub(super) fn assemble(console: &Console, arguments: &Asm) -> anyhow::Result<Exi
     for warning in &object.warnings {
         console.diagnostic(&diagnostic(warning))?;
     }
-    std::fs::write(&output, &object.bytes).with_context(|| format!("cannot write {}", output.display()))?;
+    write_whole(&output, &object.bytes)?;
     console.object("assembled", json!({ "object": output.display().to_string() }))?;
     Ok(Exit::Success)
 }

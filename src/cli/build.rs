@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::arguments::{Build, Check, Common};
 use super::console::Console;
-use super::exit::Exit;
+use super::exit::{Exit, Refused};
 use super::paths;
 use super::progress::Progress;
 use crate::compile::{self, Failure, Request};
@@ -72,6 +72,9 @@ pub(super) fn to_file(
 ) -> anyhow::Result<Result<Report, Report>> {
     let started = Instant::now();
     let text = read_model(model)?;
+    if matches!((model.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b) {
+        return Err(Refused(format!("{} would overwrite the model", output.display())).into());
+    }
     let progress = Progress::start(console, "compiling");
     let request = Request {
         dump: extras.dump.is_some(),
@@ -98,13 +101,11 @@ pub(super) fn to_file(
             }
             let mut report = *report;
             report.totals.build_ms = Some(started.elapsed().as_millis() as u64);
-            // A package of an earlier build must not pass for one of this model.
-            match std::fs::remove_file(output) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(error).with_context(|| format!("cannot remove {}", output.display()))
-                }
-                _ => Ok(Err(report)),
+            // A package of an earlier build must not pass for one of this model; any other file stays.
+            if paths::is_package(output).unwrap_or(false) {
+                std::fs::remove_file(output).with_context(|| format!("cannot remove {}", output.display()))?;
             }
+            Ok(Err(report))
         }
     }
 }

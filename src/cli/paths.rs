@@ -1,9 +1,10 @@
 //! File names that the front chooses, and data paths that must survive a move of the file that names them.
 
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
-use ipuc_device::package::{Data, Package, write_whole};
+use ipuc_device::package::{Data, MAGIC, Package, write_whole};
 
 /// `directory` plus the name of `source` with another extension.
 pub(super) fn beside(directory: &Path, source: &Path, extension: &str) -> PathBuf {
@@ -20,6 +21,13 @@ pub(super) fn directory(file: &Path) -> &Path {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     }
+}
+
+/// Whether a file begins as packages do.
+pub(super) fn is_package(path: &Path) -> std::io::Result<bool> {
+    let mut start = Vec::new();
+    std::fs::File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    Ok(start == MAGIC)
 }
 
 /// Writes a text file whole or not at all; makes its directory.

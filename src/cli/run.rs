@@ -1,7 +1,6 @@
 //! `run`: build if it must be, load, execute, compare.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +8,7 @@ use anyhow::{Context, bail};
 use half::f16;
 use ipuc_device::host::{self, DeviceError, DeviceOptions, RunReport};
 use ipuc_device::memory::TileId;
-use ipuc_device::package::{MAGIC, Package};
+use ipuc_device::package::Package;
 use ipuc_device::sim::{TraceLine, TraceSink};
 use serde_json::json;
 
@@ -177,11 +176,8 @@ fn program(console: &Console, common: &Common, path: &Path) -> anyhow::Result<Pr
 
 /// A package by its first bytes or its name: a damaged one must be called damaged, not a bad model.
 fn is_package(path: &Path) -> anyhow::Result<bool> {
-    let cannot_read = || format!("cannot read {}", path.display());
-    let file = std::fs::File::open(path).with_context(cannot_read)?;
-    let mut start = Vec::new();
-    file.take(MAGIC.len() as u64).read_to_end(&mut start).with_context(cannot_read)?;
-    Ok(start == MAGIC || path.extension().is_some_and(|extension| extension == "ipuexe"))
+    let begins_as_one = paths::is_package(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(begins_as_one || path.extension().is_some_and(|extension| extension == "ipuexe"))
 }
 
 fn given_inputs(pairs: &[(String, String)]) -> anyhow::Result<BTreeMap<String, PathBuf>> {

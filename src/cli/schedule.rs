@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use ipuc_device::fabric::encode::encode_row;
-use ipuc_device::fabric::rows::{PlacedMessage, build_rows};
-use ipuc_device::memory::TileId;
+use ipuc_device::fabric::rows::build_rows;
 use ipuc_queries::exchange::Effort;
 use ipuc_queries::exchange::absolute::{AbsoluteProblem, schedule_absolute};
 use ipuc_queries::exchange::timing::Schedule as Placed;
@@ -51,7 +50,7 @@ pub(super) fn schedule(console: &Console, arguments: &Schedule) -> anyhow::Resul
     if let Some(path) = &arguments.report {
         write_text(path, &format!("{report:#}\n"))?;
     }
-    if let Some(path) = &arguments.schedule {
+    if let Some(path) = &arguments.pieces {
         let pieces: Vec<_> = placed
             .pieces
             .iter()
@@ -71,23 +70,8 @@ pub(super) fn schedule(console: &Console, arguments: &Schedule) -> anyhow::Resul
 
 /// Bytes of the encoded row of the worst tile.
 fn table_bytes(problem: &AbsoluteProblem, placed: &Placed) -> anyhow::Result<u64> {
-    let messages: Vec<PlacedMessage> = placed
-        .pieces
-        .iter()
-        .map(|piece| {
-            let t = &problem.transfers[piece.transfer as usize];
-            let offset = 4 * piece.first_word;
-            PlacedMessage {
-                source: TileId(t.source as u16),
-                slot: piece.slot,
-                address: t.source_address + offset,
-                words: piece.words,
-                destinations: t.destinations.iter().map(|&(d, a)| (TileId(d as u16), a + offset)).collect(),
-            }
-        })
-        .collect();
     let mut worst = 0;
-    for (tile, row) in build_rows(&messages)? {
+    for (tile, row) in build_rows(&problem.messages(placed))? {
         let words = encode_row(&row).with_context(|| format!("the row of tile {tile}"))?;
         worst = worst.max((4 * words.len() as u64).next_multiple_of(8));
     }

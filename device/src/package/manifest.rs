@@ -120,7 +120,7 @@ pub struct Manifest {
     pub name: String,
     /// Name and version of the producer.
     pub compiler: String,
-    /// Blake3 digest of the model text, as hexadecimal digits.
+    /// Blake3 digest of the computation without names and data sources, as hexadecimal digits.
     pub source_digest: String,
     /// The chip.
     pub target: Target,

@@ -56,15 +56,6 @@ pub struct TileProgram {
     pub complete: u32,
 }
 
-/// Words of the code of one action.
-pub fn action_words(action: &Action) -> u32 {
-    match action {
-        Action::Exchange(_) => 4,
-        Action::Abstain => 2,
-        Action::Call { arguments, .. } => arguments.len() as u32 + 1,
-    }
-}
-
 /// Words before and after the actions.
 pub const FRAME_WORDS: u32 = 3;
 
@@ -101,11 +92,6 @@ impl TileProgram {
         emit("bri_mmmn_zi", &[word_address(self.complete)]);
         words
     }
-
-    /// Bytes of the code, known before any address is.
-    pub fn bytes(actions: &[Action]) -> u32 {
-        4 * (FRAME_WORDS + actions.iter().map(action_words).sum::<u32>())
-    }
 }
 
 #[cfg(test)]
@@ -125,7 +111,7 @@ mod tests {
             complete: 0x4c080,
         };
         let words = program.words();
-        assert_eq!(words.len() * 4, TileProgram::bytes(&program.actions) as usize);
+        assert_eq!(words.len() as u32, FRAME_WORDS + 4 + 2 + 3);
         let text: Vec<String> =
             words.iter().map(|&w| print(&decode(w, Context::Supervisor).expect("decodes"))).collect();
         let expected = [

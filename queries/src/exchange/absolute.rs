@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use ipuc_device::fabric::rows::PlacedMessage;
 use ipuc_device::memory::{self, TileId};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,22 @@ impl AbsoluteProblem {
         }
         self.overlaps()?;
         Ok(traffic)
+    }
+
+    /// The placed pieces of a schedule of this problem, as the row builder takes them.
+    pub fn messages(&self, schedule: &Schedule) -> Vec<PlacedMessage> {
+        let placed = schedule.pieces.iter().map(|piece| {
+            let t = &self.transfers[piece.transfer as usize];
+            let offset = 4 * piece.first_word;
+            PlacedMessage {
+                source: TileId(t.source as u16),
+                slot: piece.slot,
+                address: t.source_address + offset,
+                words: piece.words,
+                destinations: t.destinations.iter().map(|&(d, a)| (TileId(d as u16), a + offset)).collect(),
+            }
+        });
+        placed.collect()
     }
 
     fn check(&self, transfer: &AbsoluteTransfer) -> Result<(), String> {

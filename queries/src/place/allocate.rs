@@ -10,8 +10,11 @@
 //! 2. Buffers that are `apart` and whose lifetimes meet share no bank (16 KiB element, 32 KiB pair).
 //! 3. Interleaved buffers lie in region 1.
 //! 4. Every address is a multiple of 32 bytes.
-//! 5. It always completes: what does not fit lies past the end of memory, on a virtual tile, and is counted.
+//! 5. It always completes: what does not fit lies past the end of memory, on a virtual tile, and is counted. A virtual
+//!    buffer touches no other one and crosses no multiple of [`ADDRESS_LIMIT`], so that rows that only count it keep their
+//!    shape when its addresses wrap.
 
+use ipuc_device::fabric::row::ADDRESS_LIMIT;
 use ipuc_device::memory::{ELEMENT, ELEMENT_PAIR, END, INTERLEAVED_BASE, LOADABLE_END, bank_end};
 
 use crate::lower::ir::MemoryClass;
@@ -46,9 +49,10 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Bytes of data on a tile, gaps included, overflow too.
+    /// Bytes of data memory in use on a tile, gaps included, without overflow. The two ends may use the same bytes at
+    /// different times, which count once.
     pub fn data_bytes(&self, base: u32) -> u32 {
-        (self.standard_end - base) + (LOADABLE_END - self.interleaved_start)
+        (self.standard_end - base) + (LOADABLE_END - self.interleaved_start.max(self.standard_end))
     }
 }
 
@@ -104,8 +108,11 @@ pub fn allocate(requests: &[Request], base: u32) -> Allocation {
                 MemoryClass::Interleaved => result.interleaved_start = result.interleaved_start.min(address),
             }
         } else {
+            if virtual_end % ADDRESS_LIMIT + request.bytes > ADDRESS_LIMIT {
+                virtual_end = virtual_end.next_multiple_of(ADDRESS_LIMIT);
+            }
             addresses[i] = virtual_end;
-            virtual_end = (virtual_end + request.bytes).next_multiple_of(ELEMENT_PAIR);
+            virtual_end = (virtual_end + request.bytes + 1).next_multiple_of(ELEMENT_PAIR);
             result.overflow.push(i as u32);
         }
         placed.push(i);
@@ -205,6 +212,11 @@ mod tests {
         let allocation = allocate(&requests, BASE);
         assert_eq!(allocation.overflow, [1]);
         assert!(allocation.addresses[1] >= END);
+        // From `END` it would cross 1 MiB, where addresses of rows wrap.
+        assert_eq!(
+            allocation.addresses[1] / ADDRESS_LIMIT,
+            (allocation.addresses[1] + (400 << 10) - 1) / ADDRESS_LIMIT
+        );
         assert_eq!(verify(&requests, &allocation, BASE), [""; 0]);
     }
 
@@ -214,6 +226,16 @@ mod tests {
         requests[1].live = (2, 3);
         let allocation = allocate(&requests, BASE);
         assert_eq!(allocation.addresses, [BASE, BASE]);
+    }
+
+    #[test]
+    fn bytes_used_from_both_ends_in_turn_count_once() {
+        let mut requests =
+            vec![request(500 << 10, MemoryClass::Standard), request(300 << 10, MemoryClass::Interleaved)];
+        requests[1].live = (2, 3);
+        let allocation = allocate(&requests, BASE);
+        assert_eq!(allocation.overflow, [0u32; 0]);
+        assert_eq!(allocation.data_bytes(BASE), LOADABLE_END - BASE);
     }
 
     proptest! {

@@ -171,8 +171,10 @@ fn price(operators: &[OperatorInput], state: &State) -> Priced {
         return Priced { cycles, exchange_cycles, table_bytes, memory_bytes: closed_form, overflow: true, set };
     }
     let base = PLACEABLE_BASE + table_elements(table_bytes) * ELEMENT;
-    let allocation = allocate(&requests(&set), base);
-    let memory_bytes = (base - BASE) + allocation.data_bytes(base);
+    let requests = requests(&set);
+    let allocation = allocate(&requests, base);
+    let beyond: u32 = allocation.overflow.iter().map(|&i| requests[i as usize].bytes).sum();
+    let memory_bytes = (base - BASE) + allocation.data_bytes(base) + beyond;
     Priced { cycles, exchange_cycles, table_bytes, memory_bytes, overflow: !allocation.overflow.is_empty(), set }
 }
 
@@ -219,17 +221,20 @@ fn requests(set: &PlanSet) -> Vec<Request> {
     requests
 }
 
-/// The best plan set within the limits: the fastest that fits, else the one that is over by the least.
+/// The best plan set within the limits: the fastest that fits, else the one that is over by the least; a hopeless one only
+/// where all are.
 pub fn choose(frontier: &[Priced], tile_memory_bytes: u64, exchange_table_bytes: u64) -> &Priced {
     let over = |p: &Priced| {
         u64::from(p.memory_bytes).saturating_sub(tile_memory_bytes)
             + u64::from(p.table_bytes).saturating_sub(exchange_table_bytes)
     };
-    frontier.iter().min_by_key(|p| (over(p), p.cycles)).expect("a frontier is never empty")
+    frontier.iter().min_by_key(|p| (p.memory_bytes > HOPELESS, over(p), p.cycles)).expect("a frontier is never empty")
 }
 
 #[cfg(test)]
 mod tests {
+    use ipuc_device::memory::SIZE;
+
     use super::super::candidates::{Pins, candidates};
     use super::super::gemm::OperandKind;
     use super::*;
@@ -256,6 +261,12 @@ mod tests {
         assert_eq!(free, &front[0]);
         let tight = choose(&front, u64::from(front[0].memory_bytes) - 1, 81_920);
         assert!(tight.memory_bytes < free.memory_bytes || front.len() == 1);
+    }
+
+    #[test]
+    fn what_lies_beyond_memory_counts() {
+        let front = frontier(&[operator(1024, 512, 512, OperandKind::Input, OperandSource::Tensor(0), 3)]);
+        assert!(front.iter().all(|p| p.overflow && p.memory_bytes > SIZE), "{front:?}");
     }
 
     #[test]

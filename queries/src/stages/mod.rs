@@ -2,23 +2,24 @@
 //!
 //! ```text
 //! SourceFile -> ast -> graph -> content -> candidates -> frontier -> choice -> op_work -> program
-//!                  \-> limits ------------------------------^                               |
+//!                          \-> limits ----------------------------------^                     |
 //!     order -> provisional -> reservation <-> placement -> clash -> timing -> rows  <-------+
 //!     object -> linked -> classes -> tile_program -> package           usage -> problems
 //! ```
 //!
 //! Each query is a pair: an accessor that records *caller -> callee* in the build log, and a tracked body that records
-//! its execution and the digest of its result ([`crate::trace`]). Handles never enter rayon: [`warm`] runs keys on
-//! ordinary threads, each with its own handle.
+//! its execution and the digest of its result ([`crate::trace`]), both under the name that `names` gives the key. A query
+//! whose readers need different parts gives a tracked struct (`ast`, `graph`, `linked`): a reader depends on the fields
+//! that it reads. Handles never enter rayon: [`warm`] runs keys on ordinary threads, each with its own handle.
 //!
 //! | edit | what runs | where it is cut off |
 //! |---|---|---|
 //! | white space, key order, description | `ast`, `graph` | `graph` gives an equal result |
 //! | a limit | `ast`, `graph`, `limits`, `choice`, `problems` | `graph`; `choice` gives a plan set that is known |
 //! | a name, data of a tensor | `ast`, `graph`, `content`, `package`, `problems` | `content` |
-//! | the shape of an operator | its `candidates` and `op_work`, the plan set's stages, `order` and `timing` of its phases | the other operators' work, and phases whose problem and bank clashes are equal |
+//! | the shape of an operator | its `candidates`, `op_work`, `order`, `timing`; all of the new plan set | other operators |
 //! | a comment in a kernel source | its `object` | an equal object |
-//! | code of a kernel source | its `object`, `linked`, `classes`, `package`, and `tile_program` where an entry moved | the other objects; errors apart from the image, so not `problems` |
+//! | code of a kernel source | its `object`, `linked`, `classes`, `package`; `tile_program` if an entry moved | |
 //!
 //! `queries/tests/incremental.rs` asserts this table.
 
