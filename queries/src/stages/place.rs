@@ -25,6 +25,7 @@ use crate::keys::{PlanSetKey, Reservation};
 use crate::lower::ir::{BufferRef, KernelInstance, Step};
 use crate::lower::program::Program;
 use crate::place::allocate::{Allocation, Request, allocate};
+use crate::plan::whole::HOPELESS;
 
 /// Where tile code starts when it fits below the host aperture; the linked image ends before.
 pub(super) const CODE_BASE: u32 = 0x4f000;
@@ -263,18 +264,21 @@ fn rows_query<'db>(db: &'db dyn Db, set: PlanSetKey<'db>, room: Reservation) -> 
     })
 }
 
-/// Addresses that fit the address fields of rows.
+/// Bytes that the address fields of rows can reach.
 const ENCODABLE: u32 = 1 << 20;
+// No transfer of a plan that is laid out is longer.
+const _: () = assert!(HOPELESS <= ENCODABLE);
 
-/// Rows of a placed phase. The rows of a layout that runs over the end of memory are counted, never emitted: their
-/// addresses wrap.
+/// Rows of a placed phase. The rows of a layout that runs over the end of memory are counted, never emitted: transfers
+/// that the address fields can't reach are moved down as a whole.
 fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) -> u32) -> Vec<(TileId, Arc<[u32]>)> {
     let mut messages: Vec<PlacedMessage> = Vec::new();
     let mut last = None;
     for piece in &schedule.pieces {
         let t = &problem.transfers[piece.transfer as usize];
         let offset = 4 * piece.first_word;
-        let at = (address(t.at.buffer) + t.at.offset + offset) % ENCODABLE;
+        let reachable = |start: u32| start.min(ENCODABLE.saturating_sub(4 * t.words));
+        let at = reachable(address(t.at.buffer) + t.at.offset) + offset;
         if last == Some((piece.transfer, piece.message)) {
             let message = messages.last_mut().expect("the piece before belongs to it");
             if message.slot + message.words == piece.slot && message.address + 4 * message.words == at {
@@ -291,7 +295,7 @@ fn encode(problem: &Problem, schedule: &Schedule, address: &dyn Fn(BufferRef) ->
             destinations: t
                 .destinations
                 .iter()
-                .map(|d| (d.tile, (address(d.at.buffer) + d.at.offset + offset) % ENCODABLE))
+                .map(|d| (d.tile, reachable(address(d.at.buffer) + d.at.offset) + offset))
                 .collect(),
         });
     }
