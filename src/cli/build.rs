@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::arguments::{Build, Check, Common};
 use super::console::Console;
-use super::exit::Exit;
+use super::exit::{Exit, Refused};
 use super::paths;
 use super::progress::Progress;
 use crate::compile::{self, Failure, Request};
@@ -72,6 +72,9 @@ pub(super) fn to_file(
 ) -> anyhow::Result<Result<Report, Report>> {
     let started = Instant::now();
     let text = read_model(model)?;
+    if paths::same_file(model, output) {
+        return Err(Refused(format!("{}: the package would replace its model", output.display())).into());
+    }
     let progress = Progress::start(console, "compiling");
     let request = Request {
         dump: extras.dump.is_some(),
@@ -98,13 +101,11 @@ pub(super) fn to_file(
             }
             let mut report = *report;
             report.totals.build_ms = Some(started.elapsed().as_millis() as u64);
-            // A package of an earlier build must not pass for one of this model.
-            match std::fs::remove_file(output) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(error).with_context(|| format!("cannot remove {}", output.display()))
-                }
-                _ => Ok(Err(report)),
+            // A package of an earlier build must not pass for one of this model. Anything else there is not ours.
+            if output.is_file() && super::run::is_package(output)? {
+                std::fs::remove_file(output).with_context(|| format!("cannot remove {}", output.display()))?;
             }
+            Ok(Err(report))
         }
     }
 }
@@ -137,7 +138,13 @@ fn request<'a>(console: &Console, common: &'a Common, path: &'a Path, text: &'a 
 }
 
 fn read_model(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Refused(format!("{}:{line}:{column}: a byte that is no UTF-8 text", path.display())).into()
+    })
 }
 
 /// Writes a report file.

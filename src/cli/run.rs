@@ -176,7 +176,7 @@ fn program(console: &Console, common: &Common, path: &Path) -> anyhow::Result<Pr
 }
 
 /// A package by its first bytes or its name: a damaged one must be called damaged, not a bad model.
-fn is_package(path: &Path) -> anyhow::Result<bool> {
+pub(super) fn is_package(path: &Path) -> anyhow::Result<bool> {
     let cannot_read = || format!("cannot read {}", path.display());
     let file = std::fs::File::open(path).with_context(cannot_read)?;
     let mut start = Vec::new();
