@@ -174,20 +174,58 @@ fn models_too_large_by_a_buffer_are_refused_whatever_lies_past_the_end() {
 }
 
 #[test]
-fn a_failed_build_removes_an_old_package_and_nothing_else() {
+fn outputs_do_not_replace_sources_and_failures_remove_packages_only() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    std::fs::write(here.join("bad.json"), "{}").unwrap();
-    std::fs::write(here.join("notes.txt"), "precious").unwrap();
-    empty_package().write(&here.join("old.ipuexe")).unwrap();
-    for (output, stays) in [("notes.txt", true), ("old.ipuexe", false), ("none.ipuexe", false)] {
-        assert_eq!(ipuc(here, &["build", "bad.json", "-o", output]).status.code(), Some(1));
-        assert_eq!(here.join(output).exists(), stays, "{output}");
+    let good = include_str!("../examples/gemm-odd.json");
+    let bad = good.replace("outputs", "output");
+    for (name, text) in [("good.json", good), ("bad.json", &bad), ("notes.txt", "notes"), ("a.S", "nop\n")] {
+        std::fs::write(here.join(name), text).unwrap();
     }
-    let onto_itself = ipuc(here, &["build", "bad.json", "-o", "./bad.json"]);
-    assert_eq!(onto_itself.status.code(), Some(2));
-    assert!(stderr(&onto_itself).contains("would overwrite the model"), "{}", stderr(&onto_itself));
-    assert_eq!(std::fs::read_to_string(here.join("bad.json")).unwrap(), "{}");
+    for arguments in [
+        ["build", "good.json", "-o", "./good.json"],
+        ["build", "bad.json", "-o", "bad.json"],
+        ["asm", "a.S", "-o", "a.S"],
+    ] {
+        let output = ipuc(here, &arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("would replace its"), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read_to_string(here.join("bad.json")).unwrap(), bad);
+    assert_eq!(std::fs::read_to_string(here.join("a.S")).unwrap(), "nop\n");
+    assert_eq!(ipuc(here, &["build", "bad.json", "-o", "notes.txt"]).status.code(), Some(1));
+    assert_eq!(std::fs::read_to_string(here.join("notes.txt")).unwrap(), "notes");
+    empty_package().write(&here.join("old.ipuexe")).unwrap();
+    assert_eq!(ipuc(here, &["build", "bad.json", "-o", "old.ipuexe"]).status.code(), Some(1));
+    assert!(!here.join("old.ipuexe").exists());
+}
+
+#[test]
+fn a_model_that_is_no_text_is_refused_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("m.json"), b"{\n  \"name\": \"\xc3\xa4\xff\"\n}").unwrap();
+    let output = ipuc(directory.path(), &["check", "m.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: m.json:2:13: "), "{}", stderr(&output));
+}
+
+#[test]
+fn a_pin_that_no_plan_meets_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let model = r#"{ "name": "m", "inputs": { "x": { "shape": [128, 256], "dtype": "f16" } },
+        "weights": { "w": { "shape": [256, 128], "dtype": "f16", "random": { "normal": 1 } } },
+        "ops": [{ "name": "y", "op": "gemm", "inputs": ["x", "w"], "plan": { "grid": [1, 1, 1], "steps": 2 } }],
+        "outputs": ["y"] }"#;
+    std::fs::write(directory.path().join("m.json"), model).unwrap();
+    for command in ["check", "build"] {
+        let output = ipuc(directory.path(), &[command, "m.json"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            stderr(&output).contains("error[E1001]") && stderr(&output).contains("m.json:3:"),
+            "{}",
+            stderr(&output)
+        );
+    }
 }
 
 #[test]
@@ -222,6 +260,12 @@ fn assembly_goes_there_and_back() {
 
     let invalid = ipuc(here, &["disasm", "--hex", "ffffff7f"]);
     assert_eq!((invalid.status.code(), stdout(&invalid)), (Some(1), "invalid\n"));
+    assert!(stderr(&invalid).contains("no instructions"), "{}", stderr(&invalid));
+    // Padding and constants among the kernels are no instructions; the package is sound all the same.
+    std::fs::write(here.join("m.json"), include_str!("../examples/gemm-odd.json")).unwrap();
+    assert_eq!(ipuc(here, &["build", "m.json"]).status.code(), Some(0));
+    let package = ipuc(here, &["disasm", "m.ipuexe"]);
+    assert_eq!((package.status.code(), stderr(&package)), (Some(0), ""));
     std::fs::write(here.join("b.S"), "nop\n frob $m0\n add $m0, $m99, 1\n").unwrap();
     let errors = ipuc(here, &["asm", "b.S"]);
     assert_eq!(errors.status.code(), Some(1));

@@ -95,7 +95,10 @@ pub(super) fn assemble(console: &Console, arguments: &Asm) -> anyhow::Result<Exi
     for warning in &object.warnings {
         console.diagnostic(&diagnostic(warning))?;
     }
-    write_whole(&output, &object.bytes)?;
+    if !from_stdin && paths::same_file(&arguments.source, &output) {
+        return Err(Refused(format!("-o {}: the object would replace its source", output.display())).into());
+    }
+    write_whole(&output, &object.bytes).context("cannot write the object")?;
     console.object("assembled", json!({ "object": output.display().to_string() }))?;
     Ok(Exit::Success)
 }
@@ -134,8 +137,7 @@ pub(super) fn disassemble(console: &Console, arguments: &Disasm) -> anyhow::Resu
     if bytes.starts_with(&MAGIC) {
         let package = Package::from_bytes(&bytes).with_context(|| path.display().to_string())?;
         let tile = TileId(arguments.tile.unwrap_or(0));
-        let (lines, invalid) = disassemble_tile(&package, tile, context);
-        return print(console, &lines, invalid);
+        return print(console, &disassemble_tile(&package, tile, context), false);
     }
     if arguments.tile.is_some() {
         return Err(Refused(format!("--tile: {} is not a package", path.display())).into());
@@ -152,13 +154,17 @@ fn print(console: &Console, lines: &[String], invalid: bool) -> anyhow::Result<E
             console.line(line)?;
         }
     }
+    if invalid && !console.is_json() {
+        Console::note("error: some words are no instructions; they are listed as `invalid`");
+    }
     Ok(if invalid { Exit::Failure } else { Exit::Success })
 }
 
-/// The code of one tile of a package: the segments in executable memory that a debug region names.
-fn disassemble_tile(package: &Package, tile: TileId, context: Option<Context>) -> (Vec<String>, bool) {
+/// The code of one tile of a package: the segments in executable memory that a debug region names. Between functions lie
+/// padding and constants, so words that are no instructions are no error here.
+fn disassemble_tile(package: &Package, tile: TileId, context: Option<Context>) -> Vec<String> {
     let manifest = &package.manifest;
-    let (mut lines, mut invalid) = (Vec::new(), false);
+    let mut lines = Vec::new();
     for segment in &package.tiles[tile.index()].segments {
         let end = segment.address + segment.bytes.len() as u32;
         let region = manifest.debug_regions.iter().find(|region| region.start < end && segment.address < region.end);
@@ -174,13 +180,12 @@ fn disassemble_tile(package: &Package, tile: TileId, context: Option<Context>) -
             None => asm::disassemble_either(&words, segment.address),
         };
         for line in code {
-            invalid |= !line.valid;
             let labels = manifest.symbols.iter().filter(|symbol| symbol.address == line.address);
             lines.extend(labels.map(|symbol| format!("{}:", symbol.name)));
             lines.push(format!("  {:#07x}: {}", line.address, line.text));
         }
     }
-    (lines, invalid)
+    lines
 }
 
 /// Bytes of hexadecimal digits.

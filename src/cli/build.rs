@@ -72,8 +72,8 @@ pub(super) fn to_file(
 ) -> anyhow::Result<Result<Report, Report>> {
     let started = Instant::now();
     let text = read_model(model)?;
-    if matches!((model.canonicalize(), output.canonicalize()), (Ok(a), Ok(b)) if a == b) {
-        return Err(Refused(format!("{} would overwrite the model", output.display())).into());
+    if paths::same_file(model, output) {
+        return Err(Refused(format!("{}: the package would replace its model", output.display())).into());
     }
     let progress = Progress::start(console, "compiling");
     let request = Request {
@@ -138,7 +138,13 @@ fn request<'a>(console: &Console, common: &'a Common, path: &'a Path, text: &'a 
 }
 
 fn read_model(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Refused(format!("{}:{line}:{column}: a byte that is no UTF-8 text", path.display())).into()
+    })
 }
 
 /// Writes a report file.

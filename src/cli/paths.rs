@@ -30,6 +30,11 @@ pub(super) fn is_package(path: &Path) -> std::io::Result<bool> {
     Ok(start == MAGIC)
 }
 
+/// Whether two paths lead to one file that exists.
+pub(super) fn same_file(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
 /// Writes a text file whole or not at all; makes its directory.
 pub(super) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
     let folder = directory(path);

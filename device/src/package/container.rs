@@ -26,7 +26,7 @@ const LARGEST_FILE: u64 = 2 * TILES as u64 * (LOADABLE_END - LOAD_BASE) as u64;
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     /// The file system said no.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot access {}", path.display())]
     Io {
         /// Which file.
         path: PathBuf,
@@ -253,12 +253,19 @@ fn expand(runs: &[TileRun], segments: &[Arc<[u8]>]) -> Result<Vec<Arc<TileImage>
 }
 
 /// Writes a file whole or not at all: beside `path`, then renamed. The temporary name holds the process id, so
-/// processes don't meet.
+/// processes don't meet. What is there but no plain file, for example `/dev/null`, is written to and stays what it is.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
     let io = |source| PackageError::Io { path: path.to_owned(), source };
     let Some(name) = path.file_name() else {
         return Err(io(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a file name")));
     };
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(io);
+    }
     let mut temporary_name = std::ffi::OsString::from(".");
     temporary_name.push(name);
     temporary_name.push(format!(".{}.part", std::process::id()));

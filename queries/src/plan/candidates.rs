@@ -63,7 +63,14 @@ pub fn candidates(shape: &GemmShape, tiles: u32, pins: &Pins) -> Result<Vec<Cand
             }
         }
     }
-    Ok(front.finish())
+    let found = front.finish();
+    match pins.steps {
+        // `variants` leaves out steps of what lies on its tile anyhow.
+        Some(steps) if found.is_empty() => {
+            Err(format!("{steps} steps, but no operand moves between tiles in a plan like this; leave `steps` out"))
+        }
+        _ => Ok(found),
+    }
 }
 
 /// Numbers of chunks worth trying for a K range of `groups`.

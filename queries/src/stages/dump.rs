@@ -10,6 +10,7 @@ use super::model::graph;
 use super::package::classes;
 use super::place::{placement, reservation, rows};
 use super::plan::{choice, frontier, program};
+use super::report::usage;
 use crate::database::Db;
 use crate::exchange::absolute::{AbsoluteProblem, AbsoluteTransfer};
 use crate::keys::{LimitsKey, PlanSetKey, Scenario};
@@ -42,6 +43,10 @@ pub fn dump<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsKey<'db
     files.push(("3-steps.txt".into(), steps(program, &resolved.names.ops)));
     files.push(("4-placement.txt".into(), places(db, key, &resolved.names.ops)));
     files.push(("5-schedules.txt".into(), schedules(db, key)));
+    // The addresses of a layout that runs over the end of memory fit no instruction.
+    if !usage(db, key).overflow.is_empty() {
+        return files;
+    }
     if let Ok(classes) = classes(db, key, reservation(db, key)) {
         files.push(("6-link-map.txt".into(), classes.image.map.clone()));
         let mut text = String::new();

@@ -1,6 +1,6 @@
 //! Stage `diagnostics`: what a plan set uses, and what is wrong.
 
-use ipuc_device::memory::{BASE, INTERLEAVED_BASE, SIZE, TILES, TileId};
+use ipuc_device::memory::{BASE, FETCH_AHEAD, INTERLEAVED_BASE, SIZE, TILES, TileId};
 use ipuc_device::package::{OperatorRecord, PhaseRecord, Totals};
 
 use super::code::{kernel_set, linked};
@@ -40,6 +40,10 @@ pub struct Usage {
     pub overflow: Vec<(u32, &'static str, u32)>,
     /// Buffers at the worst step: operator, role, bytes, largest first.
     pub peak: Vec<(u32, &'static str, u32)>,
+    /// One past the last byte that is fetched: tile code or exchange rows.
+    pub executable_end: u32,
+    /// Bytes by which the exchange rows still exceed their reservation after it was grown as often as it may be.
+    pub unreserved_bytes: u32,
 }
 
 /// What a plan set uses.
@@ -150,7 +154,17 @@ fn measure<'db>(db: &'db dyn Db, set: PlanSetKey<'db>) -> Usage {
         .map(describe)
         .collect();
     peak.sort_by_key(|&(operator, role, bytes)| (std::cmp::Reverse(bytes), operator, role));
-    Usage { phases, operators, totals, worst_table_tile: table.worst.0, overflow, peak }
+    let table_end = placed.table + table.bytes + FETCH_AHEAD;
+    Usage {
+        phases,
+        operators,
+        totals,
+        worst_table_tile: table.worst.0,
+        overflow,
+        peak,
+        executable_end: table_end,
+        unreserved_bytes: table_end.saturating_sub(placed.data),
+    }
 }
 
 /// The phase records with the names of their operators.
@@ -259,6 +273,26 @@ fn budgets<'db>(
             ));
         }
         found.push(problem);
+    }
+    if usage.executable_end > INTERLEAVED_BASE {
+        let over = usage.executable_end - INTERLEAVED_BASE;
+        found.push(
+            Problem::new(
+                codes::EXECUTABLE_REGION,
+                format!("exchange rows exceed the executable region: {over} bytes lie past {INTERLEAVED_BASE:#x}"),
+            )
+            .datum("over_bytes", i64::from(over))
+            .note(format!("{} phases; fewer steps or operators need fewer rows", usage.phases.len())),
+        );
+    } else if usage.unreserved_bytes > 0 {
+        let over = usage.unreserved_bytes;
+        found.push(
+            Problem::new(
+                codes::EXCHANGE_TABLES,
+                format!("exchange tables outgrow their reservation by {over} bytes, however often it grows"),
+            )
+            .datum("over_bytes", i64::from(over)),
+        );
     }
     let memory = usage.totals.tile_memory_bytes;
     if memory > u64::from(stated.tile_memory_bytes) || !usage.overflow.is_empty() {

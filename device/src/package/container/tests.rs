@@ -241,3 +241,19 @@ fn files_appear_whole_and_missing_ones_are_no_damage() {
     assert!(package.write(&directory.join("no/such/directory.ipuexe")).is_err());
     std::fs::remove_dir_all(&directory).unwrap();
 }
+
+#[test]
+#[cfg(unix)]
+fn what_is_no_plain_file_stays_what_it_is() {
+    use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::net::UnixListener;
+    // A socket stands for devices, which a test must not risk: it can't be opened for writing, and is not replaced.
+    let directory = std::env::temp_dir().join(format!("ipuc-socket-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("socket");
+    let _socket = UnixListener::bind(&path).unwrap();
+    assert!(write_whole(&path, b"text").is_err());
+    assert!(std::fs::metadata(&path).unwrap().file_type().is_socket());
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
