@@ -211,7 +211,8 @@ fn problems_query<'db>(db: &'db dyn Db, scenario: Scenario<'db>, limits: LimitsK
                     objection.reason.clone(),
                 )
             } else {
-                Problem::new(codes::NOT_SUPPORTED, "not supported yet").entity(path, objection.reason.clone())
+                Problem::new(codes::NOT_SUPPORTED, format!("not supported yet: {}", objection.reason))
+                    .entity(path, "this one")
             });
         }
         let plans = &frontier(db, scenario).plans;
