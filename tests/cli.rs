@@ -54,11 +54,8 @@ fn usage_errors_end_with_2_and_say_why() {
         (&["run", "p.ipuexe", "--input", "x=a.npy"], "the model has no such input"),
         (&["run", "p.ipuexe", "--trace", "1472"], "a tile number below 1472"),
         (&["run", "p.ipuexe", "--profile", "f"], "--profile is not available yet"),
-<<<<<<< HEAD
         (&["schedule", "none.json"], "cannot read none.json"),
         (&["schedule", "a.S"], "no exchange problem"),
-=======
->>>>>>> newcomer
         (&["run", "p.ipuexe", "-v", "-q"], "cannot be used with"),
         (&["check", "m.json", "--target", "tiles"], "KEY=VALUE"),
         (&["inspect", "none.ipuexe"], "none.ipuexe"),
