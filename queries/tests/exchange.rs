@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipuc_device::fabric::encode::encode_row;
-use ipuc_device::fabric::rows::{PlacedMessage, build_rows};
+use ipuc_device::fabric::rows::build_rows;
 use ipuc_device::fabric::validate::{EntryRegisters, Expected, PhaseInput, TileInput, validate};
 use ipuc_device::memory::TileId;
 use ipuc_queries::database::Compiler;
@@ -44,22 +44,7 @@ fn validated(rows: &[Row], row_address: u32, asked: &[Asked]) -> (Vec<String>, u
 }
 
 fn rows(problem: &AbsoluteProblem, schedule: &Schedule) -> Vec<Row> {
-    let messages: Vec<PlacedMessage> = schedule
-        .pieces
-        .iter()
-        .map(|piece| {
-            let t = &problem.transfers[piece.transfer as usize];
-            let offset = 4 * piece.first_word;
-            PlacedMessage {
-                source: TileId(t.source as u16),
-                slot: piece.slot,
-                address: t.source_address + offset,
-                words: piece.words,
-                destinations: t.destinations.iter().map(|&(d, a)| (TileId(d as u16), a + offset)).collect(),
-            }
-        })
-        .collect();
-    let rows = build_rows(&messages).expect("the schedule keeps the port rules");
+    let rows = build_rows(&problem.messages(schedule)).expect("the schedule keeps the port rules");
     rows.into_iter()
         .map(|(tile, row)| (tile, Arc::from(encode_row(&row).expect("the schedule keeps the control rules"))))
         .collect()
@@ -140,7 +125,7 @@ prop_compose! {
                         (d, address)
                     })
                     .collect();
-                // Half of the sources share banks with what their tile receives.
+                // Two source areas; neither shares a bank with what the tile receives at 0x80000 and up.
                 let base = if seed % 2 == 0 { 0x60000 } else { 0xa0000 };
                 AbsoluteTransfer { source, source_address: base + seed % 1000 * 4, words, destinations }
             })

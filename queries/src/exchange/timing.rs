@@ -135,20 +135,26 @@ fn finish(traffic: &Traffic, placed: Vec<Vec<(Span, u32, bool)>>, bounds: Bounds
     Schedule { pieces, horizon, bounds, ends }
 }
 
+/// A message of this many words needs one event more before its receiver's row may end (`exchange.md` 3.3).
+const LONG_GUARD_WORDS: u32 = 52;
+
 /// Where the row of each tile ends (`exchange.md` 3.3).
 fn ends(traffic: &Traffic, pieces: &[Piece]) -> Vec<u32> {
     let mut ends = vec![0u32; traffic.tiles()];
     for piece in pieces {
         let source = traffic.source(piece.transfer).tile;
-        let end = &mut ends[source.index()];
-        *end = (*end).max(piece.slot + piece.words.max(SHORTEST_SEND));
         let s = physical(source);
+        let mut head = 0;
         for receiver in traffic.destinations(piece.transfer) {
             let d = physical(receiver.tile);
+            head = head.max(-route_time(s, d));
             let write = piece.slot as i32 + route_time(s, d) + 1 + mux_to_memory(d);
             let end = &mut ends[receiver.tile.index()];
-            *end = (*end).max(write as u32 + piece.words + RECEIVE_GUARD);
+            let guard = RECEIVE_GUARD + u32::from(piece.words == LONG_GUARD_WORDS);
+            *end = (*end).max(write as u32 + piece.words + guard);
         }
+        let end = &mut ends[source.index()];
+        *end = (*end).max(piece.slot + piece.words.max(SHORTEST_SEND.saturating_sub(head as u32)));
     }
     ends
 }
